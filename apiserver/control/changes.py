@@ -5,10 +5,12 @@ sees those of the kinds and namespaces that they may list; the values of Secrets
 """
 
 import re
+from bisect import bisect_right
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import blake2b
 from typing import Final
 
@@ -43,9 +45,9 @@ from mockube.etcd.kv import Event, EventKind, KeyValue, Range, Revision, WatchRe
 
 from .access import UserRights
 from .kind import AGE, API_VERSION, ControlKind
-from .records import TOO_OLD, VERBS, Record, RecordStrategy
+from .records import TOO_OLD, VERBS, Listed, Record, RecordStrategy
 from .schemas import column, integer, object_of, text
-from .served_names import unserved_kind, unserved_resource
+from .served_names import check_served_kind, check_served_resource
 
 MAX_PATCH_BYTES: Final = 32 * 1024
 """A larger patch is not shown."""
@@ -166,15 +168,14 @@ class Changes(RecordStrategy):
     def newest(self) -> int:
         return self._cluster.watch_cache.revision
 
-    def check_term(self, term: Term) -> str:
+    def check_term(self, term: Term) -> None:
         rows = self._cluster.rows.values()
         if term.field == "type" and term.value not in CHANGE_TYPES:
             raise ValueError(f'"{term.value}" is not a type, must be one of {", ".join(CHANGE_TYPES)}')
         if term.field == "kind":
-            return unserved_kind(term.value, rows)
+            check_served_kind(term.value, rows)
         if term.field == "resource":
-            return unserved_resource(term.value, rows, with_group=True)
-        return ""
+            check_served_resource(term.value, rows, with_group=True)
 
     # --- reading
 
@@ -193,19 +194,18 @@ class Changes(RecordStrategy):
                     return self._stored(written)
         return None
 
-    async def all(self, context: RequestContext) -> tuple[int, Sequence[StoredObject]]:
+    async def all(self, context: RequestContext, version: int | None = None) -> tuple[int, Sequence[Listed]]:
         head = await self._cluster.watch_cache.fresh()
+        head = head if version is None else min(head, version)
         scope, rights = self._scope(context), UserRights(self._cluster, self._policy, context)
         found: deque[_Written] = deque(maxlen=self._max_changes)
-        async for written in self._history(scope, self._begin(scope), head):
+        async for written in self._history(scope, self._begin(scope, head), head):
             if await rights.may("list", written.row.group_resource, written.namespace):
                 found.append(written)
-        objects: list[StoredObject] = []
-        for written in found:
-            if len(objects) % _BUILT_AT_ONCE == _BUILT_AT_ONCE - 1:
-                await yield_to_loop()
-            objects.append(self._stored(written))
-        return head, objects
+        return head, [Listed(_name_of(written), partial(self._build, written)) for written in found]
+
+    async def _build(self, written: _Written) -> StoredObject:
+        return self._stored(written)
 
     async def of_object(self, row: Resource, namespace: str, name: str) -> AsyncGenerator[ObjectWrite, None]:
         """Yield the writes of one object in the history, the oldest first, also of those before it that had its name."""
@@ -286,12 +286,11 @@ class Changes(RecordStrategy):
         except (Compacted, WatcherTooSlow) as error:  # meanwhile
             raise Expired(TOO_OLD) from error
 
-    def _begin(self, scope: _Scope) -> Revision:
-        """Return the first revision to look at: without a selector of a kind, the newest ones that are enough for the limit."""
+    def _begin(self, scope: _Scope, last: Revision) -> Revision:
+        """Return the first revision to look at: without a selector of a kind, the last ones that are enough for the limit."""
         entries = self._cluster.journal.entries()
-        if scope.key != self._whole().key or len(entries) <= self._max_changes:
-            return 0
-        return entries[-self._max_changes].revision
+        first = bisect_right(entries, last, key=lambda entry: entry.revision) - self._max_changes
+        return 0 if scope.key != self._whole().key or first <= 0 else entries[first].revision
 
     def _whole(self) -> _Scope:
         root = self._cluster.layout.root
@@ -353,9 +352,6 @@ class Changes(RecordStrategy):
         revision = written.event.kv.mod_revision
         entry = self._cluster.journal.newest_of(revision)
         return entry if entry is not None and entry.revision == revision else None
-
-
-_BUILT_AT_ONCE: Final = 20
 
 
 def _time_of(entry: JournalEntry) -> str:

@@ -127,10 +127,9 @@ def _check_cut(cut: Cut) -> None:
 
 
 async def _cut(injection: Injection, cut: Cut) -> Response:
-    if cut.when == "after":
-        await injection.execute()
+    response = await injection.execute() if cut.when == "after" else too_many_requests()
     _cut_connection(injection.request)
-    return too_many_requests()  # nobody gets it, and no record has its code
+    return response  # nobody gets it, and only the record of a stream has its code
 
 
 def _cut_watch(injection: Injection, _: Cut) -> None:

@@ -6,15 +6,16 @@ for records that nobody reads. Records that are dropped send no event: they are 
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import Final, NamedTuple
 
 from mockube.apimachinery import status
 from mockube.apimachinery.groups import CONTROL, GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest, Expired
+from mockube.apimachinery.tree import Tree
 from mockube.apiserver import fields
-from mockube.apiserver.event_loop import filter_in_slices
 from mockube.apiserver.fields import Term
 from mockube.apiserver.registry.read import get_version
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
@@ -27,9 +28,12 @@ from mockube.apiserver.registry.request_context import (
 )
 from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.registry.watch_stream import ClientWatch, OpenWatch
+from mockube.apiserver.storage import continue_token
+from mockube.apiserver.storage.continue_token import LATEST, BadContinueToken, ContinueToken
 from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
+from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.supervision import start
 
 from .strategy import ControlStrategy
@@ -37,6 +41,7 @@ from .strategy import ControlStrategy
 LOG: Final = logging.getLogger(__name__)
 
 VERBS: Final = ("get", "list", "watch")
+_BUILT_AT_ONCE: Final = 20
 TOO_OLD: Final = "The resourceVersion for the provided watch is too old."
 
 
@@ -45,6 +50,13 @@ class Record(NamedTuple):
 
     stored: StoredObject
     before: StoredObject | None = None
+
+
+class Listed(NamedTuple):
+    """A record that a user may read, which is built if a page has it."""
+
+    name: str
+    build: Callable[[], Awaitable[StoredObject]]
 
 
 class RecordStrategy(ControlStrategy):
@@ -63,8 +75,8 @@ class RecordStrategy(ControlStrategy):
         """Return the record with the name of the request, if the user may read it."""
         raise NotImplementedError
 
-    async def all(self, context: RequestContext) -> tuple[int, Sequence[StoredObject]]:
-        """Return all records that the user may read, and the version at which they are so: none is newer."""
+    async def all(self, context: RequestContext, version: int | None = None) -> tuple[int, Sequence[Listed]]:
+        """Return all records that the user may read, as they were at a version: that of a first page, or the newest one."""
         raise NotImplementedError
 
     def follow(
@@ -76,12 +88,11 @@ class RecordStrategy(ControlStrategy):
         """
         raise NotImplementedError
 
-    def check_term(self, _term: Term) -> str:
-        """Return a warning if no object that a term of a field selector names is served; "" if one is.
+    def check_term(self, _term: Term) -> None:
+        """Raise ValueError if no record can have the value of a term of a field selector.
 
-        Raise ValueError if no record can have its value: an empty list in silence would look as if nothing had happened.
+        An empty list would look as if nothing had happened.
         """
-        return ""
 
     async def missing(self, _context: RequestContext, _items: Sequence[StoredObject]) -> str:
         """Return a warning if a list may lack records that its selector selects, because they are dropped; "" if it lacks none."""
@@ -103,23 +114,30 @@ class RecordStrategy(ControlStrategy):
 
     async def list(self, registry: Registry, context: RequestContext) -> ListResult:
         options, chosen = await select_by(registry, context)
-        warnings = [*self._warnings(options)]
-        if options.continue_token:
-            raise BadRequest(f"a list of {context.resource.name} has one page: it continues with no token")
-        version, (newest, objects) = get_version(options.resource_version), await self.all(context)
-        if options.match == EXACT and version != newest:
-            raise Expired(f"only the newest version of {context.resource.name} can be listed")
-        items = await _selected(chosen, objects)
-        warnings = [] if items else warnings
-        if missing := await self.missing(context, items):
-            warnings.append(missing)
-        for text in warnings:
-            context.report.warn(text)
+        self._check_terms(options)
+        token = _read_token(options)
+        if token is None:
+            version = get_version(options.resource_version)
+            newest, listed = await self.all(context)
+            if options.match == EXACT and version != newest:
+                raise Expired(f"only the newest version of {context.resource.name} can be listed")
+        else:
+            newest, listed = await self.all(context, None if token.revision == LATEST else token.revision)
+            listed = _after(listed, token.start)
+        items, remaining = await _build(listed, chosen, options.limit)
+        if token is None and (missing := await self.missing(context, items)):
+            context.report.warn(missing)
+        metadata: Tree = {"resourceVersion": str(newest)}
+        if remaining:
+            last = listed[-remaining - 1].name
+            metadata["continue"] = continue_token.encode(ContinueToken(newest, last))
+            if chosen.matches is None:
+                metadata["remainingItemCount"] = remaining
         return ListResult(
             api_version=context.resource.api_version,
             kind=context.resource.list_kind,
             items=items,
-            metadata={"resourceVersion": str(newest)},
+            metadata=metadata,
             named=True,
         )
 
@@ -128,32 +146,74 @@ class RecordStrategy(ControlStrategy):
     ) -> tuple[ClientWatch, ListOptions]:
         """Begin a watch: of the existing records and the following ones, or of those after a version."""
         options, chosen = await select_by(registry, context, watch_list=registry.watch_list)
-        for text in self._warnings(options):
-            context.report.warn(text)
+        self._check_terms(options)
         version = get_version(options.resource_version)
         stream = RecordWatch(registry.layout.prefix(context.resource), chosen, self, context)
         if options.initial_events is not False and (options.initial_events or not version):
             bookmark = bool(options.initial_events and options.bookmarks)
-            stream.position, objects = await self.all(context)
+            stream.position, listed = await self.all(context)
+            objects, _ = await _build(listed, chosen)
             await stream.begin(objects, stream.position, bookmark=bookmark)
         else:
             stream.position = version or self.newest
         stream.start()
         return stream, options
 
-    def _warnings(self, options: ListOptions) -> Iterator[str]:
-        """Yield the warnings about the field selector of a request; raise BadRequest for a value that no record can have."""
+    def _check_terms(self, options: ListOptions) -> None:
+        """Raise BadRequest for a term of a field selector with a value that no record can have."""
         for term in fields.parse(options.field_selector).terms:
             try:
-                warning = self.check_term(term) if term.value else ""
+                if term.value:
+                    self.check_term(term)
             except ValueError as error:
                 raise BadRequest(f"field selector {term}: {error}") from error
-            if warning:
-                yield f"field selector {term}: {warning}"
 
 
-async def _selected(chosen: Selection, items: Sequence[StoredObject]) -> Sequence[StoredObject]:
-    return items if chosen.matches is None else await filter_in_slices(chosen.matches, items)
+def _read_token(options: ListOptions) -> ContinueToken | None:
+    """Return the version of a list, and the name of the last record before the page; None for the first page."""
+    if not options.continue_token:
+        return None
+    if options.resource_version not in ("", "0"):
+        raise BadRequest("specifying resource version is not allowed when using continue")
+    try:
+        token = continue_token.decode(options.continue_token)
+        _order(token.start)
+    except (BadContinueToken, ValueError) as error:
+        raise BadRequest(f"invalid continue token: {error}") from error
+    return token
+
+
+def _order(name: str) -> int:
+    """Return the number with which the name of a record begins: records are listed by it."""
+    return int(name.partition("-")[0])
+
+
+def _after(listed: Sequence[Listed], name: str) -> Sequence[Listed]:
+    """Return the records after one, which may have been dropped. Those with the same number are dropped together."""
+    order = _order(name)
+    position = bisect_left(listed, order, key=lambda each: _order(each.name))
+    while position < len(listed) and _order(listed[position].name) == order:
+        position += 1
+        if listed[position - 1].name == name:
+            break
+    return listed[position:]
+
+
+async def _build(
+    listed: Sequence[Listed], chosen: Selection, limit: int = 0
+) -> tuple[Sequence[StoredObject], int]:
+    """Return the selected records, up to a limit, and how many records follow them, whether they are selected or not."""
+    items: list[StoredObject] = []
+    slice_ = max(1, _BUILT_AT_ONCE // chosen.cost)
+    for position, each in enumerate(listed):
+        if limit and len(items) == limit:
+            return items, len(listed) - position
+        if position % slice_ == slice_ - 1:
+            await yield_to_loop()
+        stored = await each.build()
+        if chosen.matches is None or chosen.matches(stored):
+            items.append(stored)
+    return items, 0
 
 
 class RecordWatch(ClientWatch):

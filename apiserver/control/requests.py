@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 from http import HTTPMethod
 from typing import Final
 
@@ -27,9 +28,9 @@ from .kind import AGE, API_VERSION, ControlKind
 from .matching import VERBS as VERBS_OF_RESOURCES
 from .matching import check_verb
 from .recorder import OWN_RESOURCE, RecordedRequest, RequestRecorder
-from .records import TOO_OLD, VERBS, Record, RecordStrategy
+from .records import TOO_OLD, VERBS, Listed, Record, RecordStrategy
 from .schemas import column, integer, text
-from .served_names import unserved_resource
+from .served_names import check_served_resource
 
 _SECRETS: Final = "secrets"
 _NOT_QUOTING: Final = (401, 404)
@@ -168,14 +169,15 @@ class Requests(RecordStrategy):
     def newest(self) -> int:
         return self._recorder.newest
 
-    def check_term(self, term: Term) -> str:
+    def check_term(self, term: Term) -> None:
         if term.field == "verb":
             check_verb(term.value, _VERBS)
         elif term.field == "code" and not _CODE.fullmatch(term.value):
             raise ValueError(f'"{term.value}" is not a status code, such as 409')
-        elif term.field == "resource":
-            return unserved_resource(term.value, self._cluster.rows.values(), with_group=False)
-        return ""
+        elif term.field == "resource" and not any(
+            recorded.outcome.info.resource == term.value for recorded in self._recorder.published()
+        ):
+            check_served_resource(term.value, self._cluster.rows.values(), with_group=False)
 
     async def find(self, context: RequestContext) -> StoredObject | None:
         found, rights = self._find(context.name), self.rights(context)
@@ -221,19 +223,24 @@ class Requests(RecordStrategy):
                 return recorded
         return None
 
-    async def all(self, context: RequestContext) -> tuple[int, Sequence[StoredObject]]:
-        version, objects = self._recorder.newest, list[StoredObject]()
+    async def all(self, context: RequestContext, version: int | None = None) -> tuple[int, Sequence[Listed]]:
+        newest, listed = self._recorder.newest, list[Listed]()
+        version = newest if version is None else min(version, newest)
         rights, user = self.rights(context), _selected_user(context)
         for position, recorded in enumerate(self._recorder.published()):
             if position % QUICK_SLICE == QUICK_SLICE - 1:
                 await yield_to_loop()
-            if user not in (None, recorded.outcome.user) or not await may_see(rights, recorded):
+            if recorded.first_version > version or user not in (None, recorded.outcome.user):
                 continue
-            if recorded.version > version:  # it has ended since
-                objects.append(self._before(recorded))
-            else:
-                objects.append(self._stored(recorded, await self._body(recorded, rights)))
-        return version, objects
+            if await may_see(rights, recorded):
+                listed.append(Listed(_name_of(recorded), partial(self._at, version, recorded, rights)))
+        return version, listed
+
+    async def _at(self, version: int, recorded: RecordedRequest, rights: UserRights) -> StoredObject:
+        """Return a request as it was at a version."""
+        if recorded.version > version:  # it has ended since
+            return self._before(recorded)
+        return self._stored(recorded, await self._body(recorded, rights))
 
     async def follow(
         self, version: int, context: RequestContext

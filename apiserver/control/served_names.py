@@ -79,23 +79,25 @@ def check_resource(pattern: str, served: Iterable[Resource]) -> None:
     )
 
 
-def unserved_kind(kind: str, served: Iterable[Resource]) -> str:
-    """Say that a kind is not served; "" if it is."""
+def check_served_kind(kind: str, served: Iterable[Resource]) -> None:
+    """Raise ValueError for a kind that is not served."""
     kinds = {row.kind for row in served if row.kind}
-    return "" if kind in kinds else f'no kind "{kind}" is served{did_you_mean(kind, kinds)}'
+    if kind not in kinds:
+        raise ValueError(f'no kind "{kind}" is served{did_you_mean(kind, kinds)}')
 
 
-def unserved_resource(name: str, served: Collection[Resource], *, with_group: bool) -> str:
-    """Say that a resource is not served, which is named with its group or without; "" if it is."""
+def check_served_resource(name: str, served: Collection[Resource], *, with_group: bool) -> None:
+    """Raise ValueError for a resource that is not served, which is named with its group or without."""
     if any(name == _named(row, with_group=with_group) for row in served):
-        return ""
+        return
     full_name, _, subresource = name.partition("/")
     plural, _, group = full_name.partition(".")
     found = _nearest_resource(plural.lower(), group.lower(), served)
     candidate = "" if found is None else _named(found, with_group=with_group)
     if candidate and subresource:
         candidate += f",subresource={subresource}"
-    return f'no resource "{name}" is served' + (f": did you mean resource={candidate}?" if candidate else "")
+    suggestion = f": did you mean resource={candidate}?" if candidate else ""
+    raise ValueError(f'no resource "{name}" is served{suggestion}')
 
 
 def _named(row: Resource, *, with_group: bool) -> str:

@@ -94,6 +94,17 @@ async def test_watch_in_progress_whose_connection_is_cut_has_its_code(client):
     assert (request["status"]["code"], request["status"]["isCut"]) == (200, True)
 
 
+async def test_watch_that_is_cut_at_its_end_has_its_code(client):
+    await inject(client, match={**ON_CONFIG_MAPS, "verbs": ["watch"]}, cut={"when": "after"})
+    async with client.watch(f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1") as events:
+        with pytest.raises((aiohttp.ClientPayloadError, StopAsyncIteration)):
+            await anext(events)
+    async with client.watch(f"{PATH}/requests?fieldSelector=verb=watch,resource=configmaps&watch=1") as seen:
+        while "status" not in (request := (await next_item(seen))["object"]):
+            pass
+    assert (request["status"]["code"], request["status"]["isCut"]) == (200, True)
+
+
 async def test_watch_of_faults_shows_hits(client):
     await inject(client, match=ON_CONFIG_MAPS, refuse={"status": 503})
     async with client.watch(f"{FAULTS}?watch=1") as events:

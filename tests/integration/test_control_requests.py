@@ -94,13 +94,39 @@ async def test_value_that_no_request_has_is_refused(client, selector, problem):
         assert answer.body["message"].endswith(problem)
 
 
-async def test_resource_that_is_not_served_is_a_warning_unless_there_are_requests_for_it(client):
+async def test_resource_that_is_not_served_is_refused_unless_there_are_requests_for_it(client):
     path = f"{REQUESTS}?fieldSelector=resource=shops"
-    unserved = '299 - "field selector resource=shops: no resource \\"shops\\" is served"'
-    assert (await client.get(path)).headers["Warning"] == unserved
+    for refused in (await client.get(path), await client.get(f"{path}&watch=1")):
+        problem = 'field selector resource=shops: no resource "shops" is served'
+        assert (refused.status, refused.body["message"]) == (400, problem)
     await client.get("/apis/example.com/v1/shops")
-    assert "Warning" not in (await client.get(path)).headers
-    assert (await client.get(f"{path}&watch=1&timeoutSeconds=1")).headers["Warning"] == unserved
+    assert len((await client.get(path)).body["items"]) == 1
+
+
+async def test_pages_have_the_requests_of_the_first_page(client):
+    for name in "abcde":
+        await client.get(f"{CONFIG_MAPS}/{name}")
+    path = f"{REQUESTS}?fieldSelector=resource=configmaps,verb=get"
+    everything = (await client.get(path)).body
+    names, token = [], ""
+    while token or not names:
+        page = (await client.get(f"{path}&limit=2&continue={token}")).body
+        assert page["metadata"]["resourceVersion"] == everything["metadata"]["resourceVersion"]
+        names.append([item["spec"]["name"] for item in page["items"]])
+        token = page["metadata"].get("continue", "")
+        await client.get(f"{CONFIG_MAPS}/later")
+    assert names == [["a", "b"], ["c", "d"], ["e"]]
+
+
+async def test_pages_go_on_after_a_request_that_is_dropped_meanwhile():
+    async with running("--control-requests=3") as client:
+        for name in "abc":
+            await client.get(f"{CONFIG_MAPS}/{name}")
+        first = (await client.get(f"{REQUESTS}?limit=2")).body
+        await client.get(f"{CONFIG_MAPS}/d")
+        await client.get(f"{CONFIG_MAPS}/e")
+        second = (await client.get(f"{REQUESTS}?limit=2&continue={first['metadata']['continue']}")).body
+    assert [item["spec"]["name"] for item in first["items"] + second["items"]] == ["a", "b", "c"]
 
 
 async def test_reads_of_requests_are_not_recorded(client):

@@ -1,6 +1,5 @@
 """Recorded requests as objects, without a server."""
 
-import asyncio
 from contextlib import aclosing
 from types import SimpleNamespace
 
@@ -13,7 +12,6 @@ from mockube.apiserver.event_loop import QUICK_SLICE
 from mockube.apiserver.request_info import parse
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
-from tests.support.event_loop import yield_to_loop
 from tests.support.server.handler_requests import request_of
 
 
@@ -40,11 +38,9 @@ async def test_list_has_no_request_that_ends_after_its_version(recorder):
     watch = recorder.begin(request_for("/api/v1/pods", watch=True))
     cluster = SimpleNamespace(layout=SimpleNamespace(root=b"/"), clock=SteppedClock())
     requests = Requests(recorder, cluster, SimpleNamespace(generation=0))
-    listing = asyncio.create_task(requests.all(context_of("alice")))
-    await yield_to_loop(1)
-    assert not listing.done()
+    version, listed = await requests.all(context_of("alice"))
     recorder.end(watch, 200, 0, 0.0)
-    version, objects = await listing
+    objects = [await each.build() for each in listed]
     assert version == recorder.newest - 1
     assert max(stored.revision for stored in objects) == version
     assert "status" not in orjson.loads(objects[-1].value)

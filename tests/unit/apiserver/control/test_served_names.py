@@ -1,5 +1,6 @@
 """Names of resources in criteria are refused if no request can have them."""
 
+import contextlib
 import re
 
 import pytest
@@ -8,8 +9,8 @@ from mockube.apiserver.control.matching import Match
 from mockube.apiserver.control.served_names import (
     check_requests,
     check_resource,
-    unserved_kind,
-    unserved_resource,
+    check_served_kind,
+    check_served_resource,
 )
 from mockube.apiserver.kinds.api_resource import SCALE, STATUS, Resource, Subresource
 
@@ -178,7 +179,7 @@ def test_criteria_that_no_request_can_meet_are_refused(criteria, problem):
 
 
 @pytest.mark.parametrize(
-    ("kind", "warning"),
+    ("kind", "problem"),
     [
         ("Pod", ""),
         ("Podd", 'no kind "Podd" is served: did you mean "Pod"?'),
@@ -186,8 +187,14 @@ def test_criteria_that_no_request_can_meet_are_refused(criteria, problem):
         ("Shop", 'no kind "Shop" is served'),
     ],
 )
-def test_kind_that_is_not_served(kind, warning):
-    assert unserved_kind(kind, SERVED) == warning
+def test_kind_that_is_not_served_is_refused(kind, problem):
+    with refused_with(problem):
+        check_served_kind(kind, SERVED)
+
+
+def refused_with(problem):
+    """What expects a refusal with a problem; nothing for "" """
+    return pytest.raises(ValueError, match=f"^{re.escape(problem)}$") if problem else contextlib.nullcontext()
 
 
 @pytest.mark.parametrize(
@@ -204,7 +211,7 @@ def test_kind_that_is_not_served(kind, warning):
         pytest.param("shops", False, "", id="unknown"),
     ],
 )
-def test_resource_that_is_not_served(name, with_group, suggestion):
-    warning = unserved_resource(name, SERVED, with_group=with_group)
+def test_resource_that_is_not_served_is_refused(name, with_group, suggestion):
     end = f": did you mean resource={suggestion}?" if suggestion else ""
-    assert warning == ("" if suggestion is None else f'no resource "{name}" is served{end}')
+    with refused_with("" if suggestion is None else f'no resource "{name}" is served{end}'):
+        check_served_resource(name, SERVED, with_group=with_group)
