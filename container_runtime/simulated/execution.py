@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from mockube.component_base.clock import Clock
-from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.supervision import run_until
 from mockube.container_runtime.runtime import CommandFailed
 from mockube.container_runtime.start_errors import StartError, message_of_exec
-from mockube.container_runtime.streams import InputStream, ProgramStreams, Streams
+from mockube.container_runtime.streams import InputStream, ProgramStreams, Streams, StreamsClosed
 
 from .client_pace import CLIENT, ClientPace
 from .network.calls import NetworkCaller
@@ -18,9 +18,10 @@ from .programs.program import MAX_COMMANDS
 from .shell.filesystem import FileSystem
 from .shell.process import CommandStart, Effect, Host, Input, NetworkCall, Output, Run, Sleep, UnknownProgram
 from .shell.syntax import ShellSyntaxError
+from .work_turns import next_turn
 
 SLICE = 50
-"""The number of commands after which other tasks run."""
+"""The number of commands after which other tasks run: 3 ms, in a turn of the event loop that may take 20."""
 _LONGEST_SLEEP = 1e9
 _WATCH_SECONDS = 1.0
 """The time after which a command looks whether others have changed a file: that of tail."""
@@ -84,9 +85,19 @@ async def execute(  # noqa: PLR0913 - each argument is a dependency
     pause: InterruptiblePause,
     has_program: Callable[[str], bool] = lambda _: False,
 ) -> int:
-    """Execute a command of a client in a container to its end; return its exit code. `has_program` says what the image has."""
+    """Execute a command of a client in a container to its end; return its exit code. `has_program` says what the image has.
+
+    Without its client, it goes on as with containerd, until it works and does not wait: then it ends, by `StreamsClosed`.
+    """
     try:
-        return await run_to_end(execution, ProgramStreams(streams), pace, network, sleep=pause.sleep)
+        return await run_to_end(
+            execution,
+            ProgramStreams(streams),
+            pace,
+            network,
+            sleep=pause.sleep,
+            on_work=partial(_end_without_client, streams),
+        )
     except StartError as error:
         message = message_of_exec(container, error)
         raise CommandFailed(f"error executing command in container: {message}") from error
@@ -99,6 +110,11 @@ async def execute(  # noqa: PLR0913 - each argument is a dependency
         raise CommandFailed(f"error executing command in container: {problem}") from error
     except (ShellSyntaxError, RecursionError) as error:
         raise CommandFailed(f"error executing command in container: {error}") from error
+
+
+def _end_without_client(streams: Streams) -> None:
+    if streams.departure.is_set():
+        raise StreamsClosed
 
 
 async def run_to_end(  # noqa: PLR0913 - each argument is a dependency
@@ -146,7 +162,7 @@ async def _run_to_end(  # noqa: PLR0913, PLR0917 - as above
             if commands >= SLICE:
                 commands = 0
                 on_work()
-                await yield_to_loop()
+                await next_turn()
             if isinstance(effect, NetworkCall):
                 reply = await network(effect.request)
             elif (
@@ -156,7 +172,7 @@ async def _run_to_end(  # noqa: PLR0913, PLR0917 - as above
             ):
                 short_sleeps, reply = short_sleeps + effect.seconds, None
                 pace.pass_time(effect.seconds, effect.cores)
-                await yield_to_loop()
+                await next_turn()
             else:
                 if isinstance(effect, Sleep):
                     max_seconds = _WATCH_SECONDS if effect.watches_files else _LONGEST_SLEEP
@@ -212,7 +228,7 @@ async def _apply_effect(effect: Effect, streams: CommandStreams) -> bytes | None
     match effect:
         case Output(descriptor=descriptor, data=data):
             await streams.write(descriptor, data)
-            await yield_to_loop()
+            await next_turn()
         case Input(limit=limit):
             return b"" if streams.stdin is None else await streams.stdin.read(limit)
         case _:

@@ -24,7 +24,7 @@ from mockube.apimachinery.quantity import number_or
 from mockube.apimachinery.timestamps import after, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
-from mockube.component_base.supervision import cancel_and_wait, start, timeout
+from mockube.component_base.supervision import cancel_and_wait, run_until, start, timeout
 from mockube.container_runtime.api_server import ApiServer
 from mockube.container_runtime.behavior import (
     CONTINUES,
@@ -250,6 +250,8 @@ class SimulatedRuntime:
         """The latest two runs by the pod's uid and the container's name."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._joining: dict[str, asyncio.Lock] = {}
+        self._ends: dict[str, dict[str, set[asyncio.Event]]] = {}
+        """What ends the commands of clients that run, by the pod's uid and the container's name."""
         """By the pod's uid."""
         self._unknown_programs: dict[str, set[tuple[str, str]]] = {}
         """The containers with their programs that are not simulated, by the pod's uid."""
@@ -391,6 +393,8 @@ class SimulatedRuntime:
         if run is not None:
             run.terminate()
             run.kill_by(after(self._clock.now(), span_of(grace)))
+        else:
+            self._end_commands(meta.uid(pod), name)
 
     def update_pod(self, pod: ReadOnlyTree) -> None:
         """Shorten the time of the runs that are being stopped, if a later deletion of the pod has a shorter grace period."""
@@ -416,6 +420,9 @@ class SimulatedRuntime:
         self._responses.agnhost.forget(uid)
         self._unknown_programs.pop(uid, None)
         self._handler_references.pop(uid, None)
+        for name in [*self._ends.get(uid, ())]:
+            self._end_commands(uid, name)
+        self._ends.pop(uid, None)
         for runs in self._runs.pop(uid, {}).values():
             for run in runs:
                 run.kill()
@@ -580,21 +587,32 @@ class SimulatedRuntime:
         self, pod: ReadOnlyTree, name: str, execution: Run, pause: InterruptiblePause, streams: Streams
     ) -> int:
         network = self._network.caller(pod)
+        work = execute(
+            execution,
+            f"{meta.uid(pod)}/{name}",
+            self._pace(pod, name),
+            network,
+            streams,
+            pause=pause,
+            has_program=partial(predictions.has_program, container_spec(pod, name) or {}),
+        )
+        end = asyncio.Event()
+        ends = self._ends.setdefault(meta.uid(pod), {}).setdefault(name, set())
+        ends.add(end)
         try:
-            return await execute(
-                execution,
-                f"{meta.uid(pod)}/{name}",
-                self._pace(pod, name),
-                network,
-                streams,
-                pause=pause,
-                has_program=partial(predictions.has_program, container_spec(pod, name) or {}),
-            )
+            code = await run_until(end.wait(), work)
         except OutOfMemory:
             self._kill_container(pod, name)
             return KILLED
         finally:
+            ends.discard(end)
             self._report_disk_usage(pod)
+        return KILLED if code is None else code
+
+    def _end_commands(self, uid: str, name: str) -> None:
+        """End the commands of clients in a container that ends: their processes do not outlive the first one of their namespace."""
+        for end in self._ends.get(uid, {}).pop(name, ()):
+            end.set()
 
     def _volume_charge(self, pod: ReadOnlyTree, name: str, host: Host) -> VolumeCharge | None:
         """Return how what a command writes into volumes in memory counts as memory of its container; None without such volumes."""
@@ -698,6 +716,7 @@ class SimulatedRuntime:
             run.end(NOT_STARTED, "ContainerCannotRun", f"{type(error).__name__}: {error}")
         finally:
             self._servers.end(meta.uid(pod), run.container["name"], run.state.restarts)
+            self._end_commands(meta.uid(pod), run.container["name"])
         self.loads.end_commands(pod, run.container["name"])
         self._events.report_change(pod)
 
@@ -829,6 +848,7 @@ class SimulatedRuntime:
         if run is not None:
             run.kill(OOM_KILLED)
         else:
+            self._end_commands(meta.uid(pod), name)
             self.loads.kill(self._pods.latest(pod) or pod, name)
             self._events.report_change(pod)
 

@@ -16,7 +16,7 @@ from mockube.apiserver.registry import registry, watch_stream
 from mockube.apiserver.request import endpoints, health, snapshot_endpoint
 from mockube.apiserver.wire import negotiation
 from mockube.container_runtime.simulated import execution
-from mockube.container_runtime.simulated.shell import limits
+from mockube.container_runtime.simulated.shell import limits, process
 from mockube.controller_manager.controllers.daemonset import pods as daemon_set_pods
 from mockube.controller_manager.controllers.job import pods as job_pods
 from mockube.controller_manager.controllers.replicaset import controller as replica_sets
@@ -51,7 +51,8 @@ FIGURES = [
     ("headers and 1 MiB; it logs", listener.HEAD_BYTES, connection.HEAD_BYTES),
     ("may have 5,000 wildcards", wildcards.MAX_WILDCARDS, 5_000),
     ("after 50 commands", execution.SLICE, 50),
-    ("A value may have 16 MiB", limits.MAX_VALUE, 16 * MIB),
+    ("commands of 60 µs", process.COMMAND_NANOSECONDS, 60_000),
+    ("A value may have 4 MiB", limits.MAX_VALUE, 4 * MIB),
     ("or 200,000 words", round(limits.MAX_EXPANDED / 5, -5), 200_000),
     ("`sort` more than 400,000", limits.MAX_SORTED_LINES, 400_000),
     ("a container have 16 MiB together", limits.MAX_FILE_BYTES, 16 * MIB),

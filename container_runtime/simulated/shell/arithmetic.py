@@ -27,13 +27,9 @@ class ArithmeticVariables(Protocol):
     def assign(self, name: str, index: str | None, value: int) -> None: ...
 
 
-def evaluate(text: str, variables: ArithmeticVariables, depth: int = 0) -> int:
+def evaluate(text: str, variables: ArithmeticVariables) -> int:
     """Return the value of an expression; raise `DiscardError` if it is invalid."""
-    if len(text) > limits.MAX_ARITHMETIC:
-        raise DiscardError("the arithmetic expression is too long")
-    if depth > limits.MAX_NESTED_ARITHMETIC:
-        raise DiscardError("expression recursion level exceeded")
-    return _Evaluation(text, variables, depth).result()
+    return _Evaluation(text, variables).result()
 
 
 class _BadOperand(Exception):
@@ -109,10 +105,21 @@ def _error(text: str, problem: str, bash: str, token: str, *, bash_text: str | N
 
 
 class _Evaluation:
-    def __init__(self, text: str, variables: ArithmeticVariables, depth: int) -> None:
+    def __init__(self, text: str, variables: ArithmeticVariables, outer: "_Evaluation | None" = None) -> None:
+        """`outer` is the expression that reads a variable whose value is this one."""
         self._text = text
         self._variables = variables
-        self._depth = depth
+        self._depth: int = 0 if outer is None else outer._depth + 1  # noqa: SLF001 - of its own class
+        self._whole: _Evaluation = self if outer is None else outer._whole  # noqa: SLF001 - as above
+        self._size = 0
+        """The characters of an expression and of all values of variables that it evaluates."""
+        self._whole._size += len(text)  # noqa: SLF001 - as above
+        if len(text) > limits.MAX_ARITHMETIC:
+            raise DiscardError("the arithmetic expression is too long")
+        if (
+            self._depth > limits.MAX_NESTED_ARITHMETIC or self._whole._size > limits.MAX_ARITHMETIC_IN_ALL  # noqa: SLF001 - as above
+        ):
+            raise DiscardError("expression recursion level exceeded")
         self._nesting = 0
         self._is_skipped = False
         """Whether the present operand has no effect, as behind `0 &&`."""
@@ -307,7 +314,7 @@ class _Evaluation:
             return 0
         if text.isascii() and text.lstrip("-+").isdecimal() and not text.lstrip("-+").startswith("0"):
             return wrap(int(text[:20]))
-        return evaluate(text, self._variables, self._depth + 1)
+        return _Evaluation(text, self._variables, self).result()
 
     def _assign(self, name: str, index: str | None, value: int) -> int:
         if not self._is_skipped:

@@ -1,15 +1,18 @@
 """Assignments to variables and to elements of arrays."""
 
 from collections.abc import Generator, Sequence
+from typing import Final
 
 from . import limits
 from .arithmetic import evaluate
 from .parameters import ExpressionVariables, element, element_key
-from .process import Effect, Steps
+from .process import Effect, Steps, count_work
 from .state import ExpansionTooLong, Shell
 from .syntax import Assignment
 from .variables import ShellVariable
 from .words import expand_text, expand_words
+
+_ELEMENTS_PER_COMMAND: Final = 1000
 
 
 def expand_assignment(shell: Shell, assignment: Assignment) -> Generator[Effect, bytes | None, str]:
@@ -27,6 +30,8 @@ def assign(shell: Shell, assignment: Assignment) -> Steps:
         index = yield from expand_text(shell, assignment.index)
         if assignment.appends:
             value = (element(shell, name, index) or "") + value
+        old = shell.variables.variable(name)
+        yield from count_work(len(old.elements or ()) if old is not None else 0, _ELEMENTS_PER_COMMAND)
         shell.variables.set_element(name, element_key(shell, name, index), value)
         return
     assign_text(shell, name, value, appends=assignment.appends)
@@ -66,7 +71,7 @@ def _assign_array(shell: Shell, assignment: Assignment) -> Steps:
         else:
             key = evaluate(index, ExpressionVariables(shell))
             items[key], following = value, key + 1
-    if not old.is_map:
+    if not old.is_map and any(index is not None for index, _ in assignment.elements or ()):
         items = dict(sorted(items.items()))
     shell.variables.put(
         name,

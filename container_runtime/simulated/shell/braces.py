@@ -21,6 +21,8 @@ def expand_braces(word: Word) -> Sequence[Word]:
     atoms: list[Atom] = []
     for part in word:
         atoms += part.text if isinstance(part, Text) and not part.quoted else [part]
+    if atoms.count("{") * len(atoms) > limits.MAX_BRACE_STEPS:
+        raise ExpansionError("braces stand for too many words")
     words = _expand(atoms, 0)
     return [tuple(_parts(expanded)) for expanded in words] if len(words) > 1 else (word,)
 
@@ -52,7 +54,7 @@ def _expand(atoms: Sequence[Atom], depth: int) -> list[list[Atom]]:
             position += 1
             continue
         count *= len(alternatives)
-        if count > limits.MAX_BRACE_WORDS:
+        if count * len(atoms) > limits.MAX_BRACE_STEPS or count > limits.MAX_BRACE_WORDS:
             raise ExpansionError("braces stand for too many words")
         choices.append(alternatives)
         position = end

@@ -7,11 +7,12 @@ from typing import Final
 from .assignments import assign_word
 from .builtin_errors import BuiltinError, invalid_name, invalid_option
 from .parameters import element_key
-from .process import Run, Steps
+from .process import CommandStart, Run, Steps
 from .quoting import double_quote, quote
 from .state import ExpansionError, Shell
 from .variables import ReadOnlyVariable, ShellVariable
 
+_NAMES_PER_COMMAND: Final = 20
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TARGET: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[.*\])?\+?", re.DOTALL)
 
@@ -46,7 +47,9 @@ def _export(shell: Shell, argv: Sequence[str]) -> Run:
             if variable is not None and getattr(variable, attribute):
                 yield from _print_export(shell, argv[0], name, variable)
         return 0
-    for argument in arguments:
+    for index, argument in enumerate(arguments):
+        if index % _NAMES_PER_COMMAND == _NAMES_PER_COMMAND - 1:
+            yield CommandStart()
         _check_name(argument)
         name = assign_word(shell, argument) if "=" in argument else argument
         if "f" not in options:

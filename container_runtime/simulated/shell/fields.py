@@ -1,7 +1,7 @@
 """The last steps of the expansion of words: field splitting, file name patterns, and the removal of quotes."""
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from .filesystem import FileError
@@ -10,7 +10,8 @@ from .process import CommandStart, Effect, Process, count_work
 from .separators import BLANK, OTHER, mark_separators
 
 _FILES_PER_COMMAND: Final = 50
-_FIELDS_PER_COMMAND: Final = 500
+_FIELDS_PER_COMMAND: Final = 200
+_SPLIT_PER_COMMAND: Final = 100
 _GLOB: Final = re.compile(r"[*?\[\]]")
 _WHITESPACE: Final = " \t\n"
 _DELIMITER: Final = re.compile(f"{BLANK}*{OTHER}{BLANK}*|{BLANK}+")
@@ -27,10 +28,13 @@ class Piece(NamedTuple):
     """Whether it separates two fields, as between the arguments in `"$@"`; the text is empty."""
 
 
-def _split(text: str, separators: str) -> list[str]:
+def _split(text: str, separators: str) -> Generator[Effect, bytes | None, list[str]]:
     """Return the parts of a text between its separators."""
-    parts, position = [], 0
-    for match in _DELIMITER.finditer(mark_separators(text, separators)):
+    parts: list[str] = []
+    position = 0
+    for match in _DELIMITER.finditer((yield from mark_separators(text, separators))):
+        if len(parts) % _SPLIT_PER_COMMAND == _SPLIT_PER_COMMAND - 1:
+            yield CommandStart()
         parts.append(text[position : match.start()])
         position = match.end()
     return [*parts, text[position:]]
@@ -41,7 +45,9 @@ def split_pieces(pieces: Sequence[Piece], separators: str) -> Generator[Effect, 
     fields: list[Pieces] = []
     current: list[tuple[str, bool]] | None = None
     blanks = "".join(char for char in separators if char in _WHITESPACE)
-    for piece in _merge(pieces):
+    for number, piece in enumerate(_merge(pieces)):
+        if number % _FIELDS_PER_COMMAND == _FIELDS_PER_COMMAND - 1:
+            yield CommandStart()
         if piece.breaks:
             fields += [current] if current is not None else []
             current = None
@@ -52,7 +58,7 @@ def split_pieces(pieces: Sequence[Piece], separators: str) -> Generator[Effect, 
                 current = current or []
                 current.append((text, piece.quoted))
             continue
-        parts = _split(text if current is not None else text.lstrip(blanks), separators)
+        parts = yield from _split(text if current is not None else text.lstrip(blanks), separators)
         for index, part in enumerate(parts):
             if index % _FIELDS_PER_COMMAND == _FIELDS_PER_COMMAND - 1:
                 yield CommandStart()
@@ -65,19 +71,19 @@ def split_pieces(pieces: Sequence[Piece], separators: str) -> Generator[Effect, 
     return fields if current is None else [*fields, current]
 
 
-def _merge(pieces: Sequence[Piece]) -> list[Piece]:
+def _merge(pieces: Sequence[Piece]) -> Iterator[Piece]:
     """Join adjacent results of expansions, which are split together."""
-    merged: list[Piece] = []
     texts: list[str] = []
     for piece in pieces:
         if piece.splits:
             texts.append(piece.text)
             continue
         if texts:
-            merged.append(Piece("".join(texts), quoted=False, splits=True))
+            yield Piece("".join(texts), quoted=False, splits=True)
             texts = []
-        merged.append(piece)
-    return [*merged, Piece("".join(texts), quoted=False, splits=True)] if texts else merged
+        yield piece
+    if texts:
+        yield Piece("".join(texts), quoted=False, splits=True)
 
 
 def field_text(field: Pieces) -> str:

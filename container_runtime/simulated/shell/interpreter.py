@@ -12,7 +12,17 @@ from .conditional import evaluate_condition
 from .conditions import BadCondition
 from .filesystem import FileError
 from .messages import message_of
-from .process import BrokenPipe, CommandStart, DescriptorStream, Effect, Run, Steps, WaitUntil, count_work
+from .process import (
+    BrokenPipe,
+    CommandStart,
+    DescriptorStream,
+    Effect,
+    Run,
+    Steps,
+    WaitUntil,
+    count_work,
+    decoded,
+)
 from .signals import exit_trap, run_pending_traps
 from .state import (
     DiscardError,
@@ -98,7 +108,7 @@ class Interpreter(CompoundCommands):
             raise ExpansionTooLong("the value is too long")
         if self.is_bash:
             self.status = self.captured_status
-        text = output.data.decode("utf-8", "surrogateescape")
+        text = yield from decoded(output.data)
         return text if keeps_end else text.replace("\0", "").rstrip("\n")
 
     def open_output_pipe(self, script: Command) -> str:

@@ -28,7 +28,8 @@ MAX_SOURCES: Final = 20
 MAX_EXPR_WORDS: Final = 60
 """Words of an expression: each may be a parenthesis, which nests calls."""
 
-# --- Time: what runs without a break, in which nothing else of the process runs: 0.3 s at most.
+# --- Time: what a program does in all, of which it does no more at once than a few commands take (`process.slices`, `process.count_work`),
+# and what cannot be divided, in which nothing else of the process runs.
 
 MAX_LINES: Final = 200_000
 """Lines that a program processes one by one."""
@@ -45,11 +46,13 @@ MAX_MATCHES: Final = 100_000
 """Matches in a text."""
 MAX_SCANNED: Final = 300_000_000
 """Characters in all searches for matches of any length: each of them may reach the end of the text."""
+MAX_EXPRESSION: Final = 8192
+"""The characters of all patterns of grep."""
 MAX_SED_STEPS: Final = 1_000_000
 """Executed commands."""
 MAX_SED_WORK: Final = 1_000_000_000
 """The sum of the lengths of the pattern spaces of all executed commands."""
-MAX_AWK_STEPS: Final = 300_000
+MAX_AWK_STEPS: Final = 30_000
 """Statements and operands for a record."""
 MAX_DIGITS: Final = 12
 """Digits of a number that factor factors, and of the microseconds that usleep sleeps."""
@@ -62,6 +65,8 @@ MAX_TEMPLATE_PARTS: Final = 20_000
 
 MAX_SCRIPT: Final = 256 * 1024
 MAX_ARITHMETIC: Final = 1000
+MAX_ARITHMETIC_IN_ALL: Final = 10_000
+"""Characters of an expression with the values of its variables, which are expressions, too."""
 MAX_AWK_PROGRAM: Final = 64 * 1024
 MAX_SED_COMMANDS: Final = 2_000
 MAX_TEMPLATE: Final = 10_000
@@ -69,7 +74,7 @@ MAX_TEMPLATE: Final = 10_000
 
 # --- Memory: what a command keeps, in characters or bytes unless a line says otherwise.
 
-MAX_VALUE: Final = 16 << 20
+MAX_VALUE: Final = 4 << 20
 """The value of a variable."""
 MAX_CAPTURED: Final = 1 << 28
 """The output of a command substitution that is read, of which at most a value is kept: a container may have less memory."""
@@ -77,6 +82,8 @@ MAX_EXPANDED: Final = 1 << 20
 """What the words of a command are expanded to: 1 for each 16 characters, and 5 for each part of a word."""
 MAX_VARIABLES: Final = 64 << 20
 """All variables together."""
+MAX_BRACE_STEPS: Final = 200_000
+"""The characters of a word with braces times the words, or the braces."""
 MAX_BRACE_WORDS: Final = 10_000
 """Words that braces expand to."""
 MAX_DIRECTORY_STACK: Final = 1000

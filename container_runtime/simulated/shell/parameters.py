@@ -7,12 +7,16 @@ from typing import Final, Protocol
 from .arithmetic import evaluate
 from .fields import Piece
 from .patterns import Pattern, replace_matches, strip
-from .process import Effect, Steps, count_work
+from .process import CommandStart, Effect, Steps, count_work
 from .quoting import quote
 from .state import DiscardError, ExpansionError, Shell, ShellExit
 from .syntax import Parameter, Text, Word
 
 _CHARACTERS_PER_COMMAND: Final = 16 * 1024
+_VALUES_PER_COMMAND: Final = 100
+_CHANGED_PER_COMMAND: Final = 3
+_VALUE_NANOSECONDS: Final = 500
+"""What an argument, or an element of an array, takes."""
 _ALL: Final = frozenset({"@", "*"})
 _INDIRECT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 
@@ -130,7 +134,7 @@ def expand_parameter(shell: Shell, part: Parameter, expansions: WordExpansions) 
     expansion = _Expansion(shell, part, index, expansions)
     if part.operator == "names":
         names = [name for name in shell.variables.names() if name.startswith(part.name)]
-        return expansion.join(names)
+        return (yield from expansion.join(names))
     if part.name in _ALL or index in _ALL:
         return (yield from expansion.all_values())
     return (yield from expansion.one_value())
@@ -150,7 +154,7 @@ class _Expansion:
     def _pieces(self, text: str) -> list[Piece]:
         return [Piece(text, self._part.quoted, splits=not self._part.quoted)]
 
-    def join(self, values: Sequence[str]) -> list[Piece]:
+    def join(self, values: Sequence[str]) -> ExpandedPieces:
         """Return all arguments or elements as fields, or as one field for `"$*"`."""
         quoted = self._part.quoted
         is_star = "*" in (self._part.name, self._index)
@@ -159,7 +163,9 @@ class _Expansion:
         if quoted and is_star:
             return [Piece(separator.join(values), quoted=True)]
         pieces: list[Piece] = []
-        for value in values:
+        for index, value in enumerate(values):
+            if index % _VALUES_PER_COMMAND == _VALUES_PER_COMMAND - 1:
+                yield CommandStart()
             if pieces:
                 pieces.append(Piece(separator, quoted=quoted, breaks=True))
             pieces.append(Piece(value, quoted, splits=not quoted))
@@ -167,24 +173,26 @@ class _Expansion:
 
     def _values(self) -> list[str]:
         name = self._part.name
-        return list(self._shell.arguments) if name in _ALL else elements(self._shell, name)
+        values = list(self._shell.arguments) if name in _ALL else elements(self._shell, name)
+        self._shell.process.host.work += _VALUE_NANOSECONDS * len(values)
+        return values
 
     def all_values(self) -> ExpandedPieces:
         part, shell = self._part, self._shell
         values = self._values()
         match part.operator:
             case "":
-                return self.join(values)
+                return (yield from self.join(values))
             case "length":
                 return self._pieces(str(len(values)))
             case "indirect":
                 variable = shell.variables.variable(part.name)
                 keys = [0] if variable is None or variable.elements is None else list(variable.elements)
-                return self.join([str(key) for key in keys] if values else [])
+                return (yield from self.join([str(key) for key in keys] if values else []))
             case ":":
                 first, count = yield from self._range()
                 values = self._values_from(first, values)
-                return self.join(values if count is None else values[: max(count, 0)])
+                return (yield from self.join(values if count is None else values[: max(count, 0)]))
             case _:
                 return (yield from self._change_all(values))
 
@@ -206,11 +214,13 @@ class _Expansion:
             text = "".join(values)
             is_missing = not values or (part.operator.startswith(":") and not text)
             replaced = yield from self._default(is_missing=is_missing)
-            return self.join(values) if replaced is None else replaced
+            return (yield from self.join(values)) if replaced is None else replaced
         changed_values = list(values)
         for index, value in enumerate(values):
+            if index % _CHANGED_PER_COMMAND == _CHANGED_PER_COMMAND - 1:
+                yield CommandStart()
             changed_values[index] = yield from self._change(value)
-        return self.join(changed_values)
+        return (yield from self.join(changed_values))
 
     def one_value(self) -> ExpandedPieces:
         part = self._part

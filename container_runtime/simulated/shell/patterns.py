@@ -9,14 +9,16 @@ from msgspec import Struct
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.wildcards import WildcardsTooCostly, escape_wildcards, parse_wildcards
 
+from . import limits
 from .posix_matches import count_search, find_matches
-from .process import Effect, count_work
-from .state import ExpansionError
+from .process import CommandStart, Effect, count_work
+from .state import ExpansionError, ExpansionTooLong
 
 _CHARACTERS_PER_COMMAND: Final = 16 * 1024
 """The length of a text whose search takes as long as a command at most."""
 _STEPS_PER_COMMAND: Final = 200_000
 """The product of the lengths of a text and of a pattern with wildcards whose match takes as long as a command at most."""
+_MATCHES_PER_COMMAND: Final = 20
 _SPECIAL: Final = re.compile(r"[*?\[\\]")
 CLASSES: Final = {
     "alnum": (("0", "9"), ("A", "Z"), ("a", "z")),
@@ -235,11 +237,18 @@ def replace_matches(
         literal = pattern.literal
         if not literal:
             return value
+        growth = value.count(literal) if kind == "//" else 1
+        if len(value) + growth * (len(replacement) - len(literal)) > limits.MAX_VALUE:
+            raise ExpansionTooLong("the value is too long")
         return value.replace(literal, replacement, -1 if kind == "//" else 1)
     anchored = {"/#": f"^(?:{expression})", "/%": f"(?:{expression})$"}.get(kind, expression)
     try:
         yield from count_search(anchored, value)
-        spans = [match[0] for match in find_matches(anchored, value, -1 if kind == "//" else 1)]
+        spans: list[tuple[int, int]] = []
+        for match in find_matches(anchored, value, -1 if kind == "//" else 1):
+            if not len(spans) % _MATCHES_PER_COMMAND:
+                yield CommandStart()
+            spans.append(match[0])
     except RegexpError as error:
         raise ExpansionError(str(error)) from error
     parts, position = [], 0

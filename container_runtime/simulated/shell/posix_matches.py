@@ -19,6 +19,8 @@ STEPS_PER_COMMAND: Final = 40_000
 """The product of the instructions of a pattern and the characters of a text that are searched in the time of a command of the shell."""
 SCANNED_PER_COMMAND: Final = 6_000_000
 """The square of the length of a text whose matches are searched in the time of a command of the shell."""
+_MATCH_STEPS: Final = 3_000
+"""The steps in whose time the positions of a match are found."""
 _UNBOUNDED: Final = re.compile(r"[*+]|\{[0-9]+,\}")
 _MEMORY: Final = 16 << 20
 
@@ -79,6 +81,7 @@ def find_matches(
     for count in itertools.count():
         if not maximum or position > len(positions.data):
             return
+        count_steps(_MATCH_STEPS)
         scan_limit -= len(positions.data) - position
         if count and scan_limit < limits.MAX_SCANNED:
             count_steps(len(positions.data) - position)

@@ -1,10 +1,11 @@
 """The effects that a running command yields, and its context: arguments, environment, files, time."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 from posixpath import join, normpath
-from typing import Protocol, TypeAlias
+from typing import Protocol, Self, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
@@ -162,6 +163,9 @@ NAMES: Mapping[int, str] = {0: "root", 1: "daemon", 65534: "nobody"}
 """The names of the accounts that nearly all images have."""
 
 
+_DECODED_AT_ONCE = 1 << 14
+COMMAND_NANOSECONDS = 60_000
+"""What a command of a shell takes: the unit in which all work is counted."""
 FIRST_PID = 1
 """The id of the first process of a namespace."""
 DEFAULT_MEMORY: int = 1 << 30
@@ -237,6 +241,8 @@ class Host(Struct, kw_only=True):
     """The number of times that commands have written a file or read input."""
     moved_bytes: int = 0
     """The bytes that programs have read and written."""
+    work: float = 0.0
+    """The nanoseconds that was worked since the last command that counts: what moves data, or steps, adds to it."""
     time_reads: int = 0
     """The number of times that commands have read the time."""
     memory: Memory = field(default_factory=Memory)
@@ -500,6 +506,40 @@ Program: TypeAlias = Callable[[Process], Run]
 
 def write_text(text: str) -> Output:
     return Output(1, text.encode("utf-8", "surrogateescape"))
+
+
+class Sliceable(Protocol):
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> Self: ...
+
+
+S = TypeVar("S", bound=Sliceable)
+
+
+def slices(items: S, size: int) -> Iterator[S]:
+    """Yield the parts of a sequence, of at most `size` items."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def decoded(data: bytes | bytearray) -> Generator[Effect, bytes | None, str]:
+    """Return data as text, block by block: bytes that are no text take long."""
+    if len(data) <= _DECODED_AT_ONCE:
+        return data.decode("utf-8", "surrogateescape")
+    decoder = getincrementaldecoder("utf-8")("surrogateescape")
+    texts = []
+    for block in slices(data, _DECODED_AT_ONCE):
+        yield CommandStart()
+        texts.append(decoder.decode(block))
+    return "".join(texts) + decoder.decode(b"", final=True)
+
+
+def pass_work(host: Host) -> Steps:
+    """Count the work of a container as so many commands as it takes time; the rest stays."""
+    while host.work >= COMMAND_NANOSECONDS:
+        host.work -= COMMAND_NANOSECONDS
+        yield CommandStart()
 
 
 def count_work(amount: int, per_command: int) -> Steps:

@@ -10,7 +10,7 @@ from .builtin_errors import BuiltinError, UsageError, invalid_name, invalid_opti
 from .builtins import number_argument
 from .messages import message_of
 from .options import parse_options
-from .process import DescriptorStream, Effect, ProgramUsageError, Run, count_work
+from .process import CommandStart, DescriptorStream, Effect, ProgramUsageError, Run, count_work
 from .programs.printf import Formatter, unescape
 from .separators import BLANK, OTHER, mark_separators
 from .state import ExpansionError, Shell
@@ -24,8 +24,8 @@ _RAW_FIELD: Final = re.compile(f"[^{BLANK}{OTHER}]*")
 _FIELD: Final = re.compile(f"(?:[^{BLANK}{OTHER}\\\\]|\\\\[\\s\\S]?)*")
 _DELIMITER: Final = re.compile(f"{BLANK}*(?:{OTHER}{BLANK}*)?")
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
-_CONTINUED: Final = re.compile(rb"(?:[^\\]|\\.)*\\\n", re.DOTALL)
 _BYTES_PER_COMMAND: Final = 4096
+_FIELDS_PER_COMMAND: Final = 50
 
 Line = Generator[Effect, bytes | None, bytes]
 
@@ -48,7 +48,7 @@ def _read(shell: Shell, argv: Sequence[str]) -> Run:
     separators = shell.variables.get("IFS")
     separators = " \t\n" if separators is None else separators
     if "a" in options:
-        values = split_line(text, separators, limits.MAX_VALUE, raw="r" in options)
+        values = yield from split_line(text, separators, limits.MAX_VALUE, raw="r" in options)
         shell.variables.put(options["a"], ShellVariable(elements=dict(enumerate(values))))
     elif not names and shell.is_bash:
         shell.assign("REPLY", text if "r" in options else _ESCAPED.sub(r"\1", text))
@@ -56,7 +56,7 @@ def _read(shell: Shell, argv: Sequence[str]) -> Run:
         shell.assign(names[0], text)
     else:
         names = names or ["REPLY"]
-        values = split_line(text, separators, len(names), raw="r" in options)
+        values = yield from split_line(text, separators, len(names), raw="r" in options)
         for index, name in enumerate(names):
             shell.assign(name, values[index] if index < len(values) else "")
     return 0 if is_complete else 1
@@ -90,7 +90,7 @@ def _read_input(
         data = yield from _read_count(stream, limit, b"" if "N" in options else delimiter)
         return data.removesuffix(delimiter), len(data) == limit or data.endswith(delimiter)
     line = yield from read_line(stream, limits.MAX_VALUE, delimiter)
-    while "r" not in options and _CONTINUED.fullmatch(line):
+    while "r" not in options and line.endswith(b"\\\n") and _is_escaped(line[:-1]):
         following = yield from read_line(stream, limits.MAX_VALUE, delimiter)
         line = line[:-2] + following
         if not following or len(line) > limits.MAX_VALUE:
@@ -98,26 +98,37 @@ def _read_input(
     return line.removesuffix(delimiter), line.endswith(delimiter)
 
 
+def _is_escaped(line: bytes) -> bool:
+    """Return whether the backslash at the end of a line is not escaped by the one before it."""
+    return (len(line) - len(line.rstrip(b"\\"))) % 2 == 1
+
+
 def _read_count(stream: DescriptorStream, limit: int, delimiter: bytes) -> Line:
-    data = b""
+    data = bytearray()
     while len(data) < limit and not (delimiter and data.endswith(delimiter)):
         byte = yield from stream.read(1)
         if not byte:
             break
+        if len(data) % _FIELDS_PER_COMMAND == _FIELDS_PER_COMMAND - 1:
+            yield CommandStart()
         data += byte
-    return data
+    return bytes(data)
 
 
-def split_line(line: str, separators: str, count: int, *, raw: bool) -> list[str]:
+def split_line(
+    line: str, separators: str, count: int, *, raw: bool
+) -> Generator[Effect, bytes | None, list[str]]:
     """Split a line into at most `count` fields, the last of which is the rest; raise `ExpansionError` if there are too many."""
     field = _RAW_FIELD if raw else _FIELD
-    marked_line = mark_separators(line, separators if raw else separators.replace("\\", ""))
+    marked_line = yield from mark_separators(line, separators if raw else separators.replace("\\", ""))
     blanks = "".join(char for char in separators if char in " \t\n")
     position = len(line) - len(line.lstrip(blanks)) if blanks else 0
     values: list[str] = []
     while position < len(line) and len(values) < count - 1:
         match = field.match(marked_line, position)
         assert match is not None
+        if len(values) % _FIELDS_PER_COMMAND == _FIELDS_PER_COMMAND - 1:
+            yield CommandStart()
         values.append(line[position : match.end()])
         end = _DELIMITER.match(marked_line, match.end())
         position = end.end() if end else match.end()
@@ -154,7 +165,7 @@ def _map_file(shell: Shell, argv: Sequence[str]) -> Run:
         if skipped > 0:
             skipped -= 1
             continue
-        yield from count_work(len(lines) % 100 == 99, 1)
+        yield from count_work(len(lines) % _FIELDS_PER_COMMAND == _FIELDS_PER_COMMAND - 1, 1)
         text = line.decode("utf-8", "surrogateescape")
         lines[len(lines)] = text.removesuffix(delimiter) if "t" in options else text.replace("\0", "")
         if len(lines) > limits.MAX_READ_LINES:
@@ -237,7 +248,11 @@ def _printf(shell: Shell, argv: Sequence[str]) -> Run:
     if shell.is_bash and not _TARGET.fullmatch(argv[2]):
         raise invalid_name(argv[2], argv[2])
     formatter = Formatter(unescape(argv[3]), argv[4:], shell.process)
-    assign_word(shell, f"{argv[2]}={formatter.texts()}")
+    texts: list[str] = []
+    for part in formatter.parts():
+        yield CommandStart()
+        texts.append(part)
+    assign_word(shell, f"{argv[2]}={''.join(texts)}")
     for error in formatter.errors:
         yield from shell.report(f"printf: {message_of(error, is_bash=shell.is_bash)}")
     return int(bool(formatter.errors))

@@ -39,7 +39,7 @@ _FEW_PROCESSES: Final = 64
 _PROCESS_SIZE: Final = 512 << 10
 """The memory of a process of a shell, besides what it shares with that which has started it."""
 _CHECKED_AT_ONCE: Final = 16
-_CHECKED_PER_COMMAND: Final = 64
+_CHECKED_PER_COMMAND: Final = 24
 
 
 class TooManyProcesses(ExpansionError):

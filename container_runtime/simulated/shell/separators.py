@@ -1,8 +1,10 @@
 """The separators of fields in a text: they are replaced by marks, so that constant patterns find them, in linear time."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from functools import lru_cache
 from typing import Final
+
+from .process import CommandStart, Effect, slices
 
 BLANK: Final = "\ue000"
 """The mark of a blank that separates fields."""
@@ -10,11 +12,20 @@ OTHER: Final = "\ue001"
 """The mark of another separator."""
 _ORDINARY: Final = "\ue002"
 _BLANKS: Final = " \t\n"
+_MARKED_AT_ONCE: Final = 2048
+"""The characters in which separators are replaced in the time of a command."""
 
 
-def mark_separators(text: str, separators: str) -> str:
+def mark_separators(text: str, separators: str) -> Generator[Effect, bytes | None, str]:
     """Return a text of the same length in which the separators are marks."""
-    return text.translate(_marks(separators))
+    marks = _marks(separators)
+    if len(text) <= _MARKED_AT_ONCE:
+        return text.translate(marks)
+    parts = []
+    for part in slices(text, _MARKED_AT_ONCE):
+        yield CommandStart()
+        parts.append(part.translate(marks))
+    return "".join(parts)
 
 
 @lru_cache(maxsize=64)

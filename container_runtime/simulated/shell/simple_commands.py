@@ -20,6 +20,7 @@ from .process import (
     ProgramKilled,
     Run,
     Steps,
+    pass_work,
 )
 from .quoting import quote_if_needed
 from .redirection import RedirectionError, ResolvedRedirect, redirect
@@ -55,6 +56,8 @@ PROGRAM_BUILTINS: Final = frozenset(["echo", "printf", "test", "[", "true", "fal
 """The programs that are builtins too."""
 _ASSIGNING: Final = frozenset(["export", "readonly", "read"])
 """The builtins whose assignment to a read-only variable bash reports as one without a builtin."""
+_VARIABLE_NANOSECONDS: Final = 500
+"""What a variable in the environment of a program takes."""
 _FIRST_FREE: Final = 10
 """The least descriptor that a shell chooses itself."""
 Builtin = Callable[[Shell, Sequence[str]], Run]
@@ -77,6 +80,7 @@ def run(shell: Shell, command: SimpleCommand, *, tested: bool) -> Run:
 def _run(shell: Shell, command: SimpleCommand, *, tested: bool) -> Run:
     shell.line = command.line
     yield CommandStart()
+    yield from pass_work(shell.process.host)
     shell.captured_status = None
     shell.is_tested = tested
     argv = yield from _expand_arguments(shell, command)
@@ -350,6 +354,7 @@ def run_program(
     shell: Shell, argv: Sequence[str], values: Mapping[str, str], *, is_exec: bool = False
 ) -> Run:
     environment = {**shell.variables.environment(), **values}
+    shell.process.host.work += _VARIABLE_NANOSECONDS * len(environment)
     process = shell.process.child(argv, environment, shell.descriptors)
     is_builtin = argv[0] in PROGRAM_BUILTINS
     if is_builtin:

@@ -10,8 +10,8 @@ from . import limits
 from .filesystem import FileEntry, FileError, NoSpace, NoSuchFile
 from .messages import message_of, usage
 from .process import (
+    COMMAND_NANOSECONDS,
     BrokenPipe,
-    CommandStart,
     ContainerRead,
     ContainerWrite,
     DescriptorStream,
@@ -29,6 +29,7 @@ from .process import (
     WaitUntil,
     count_work,
     fill_memory,
+    pass_work,
 )
 
 _LARGE: Final = 4096
@@ -39,8 +40,9 @@ SIGPIPE_CODE: Final = 141
 """The exit code of a process that SIGPIPE ends."""
 _BYTES_PER_COMMAND: Final = 1 << 20
 """The size of a file that is copied in the time of a command."""
-_EFFECTS_PER_COMMAND: Final = 200
-"""The reads and writes of a program that count as a command."""
+_MOVE_NANOSECONDS: Final = 10_000
+_BYTE_NANOSECONDS: Final = 0.3
+"""What a read or a write takes, and each of its bytes."""
 
 _READ_ERROR: Final = "read error: Bad file descriptor"
 _CLOSED_INPUT: Final = {
@@ -372,7 +374,7 @@ def _deliver_all(execution: Run, process: Process) -> Run:
     reply: bytes | None = None
     killed: ProgramKilled | None = None
     problem = ""
-    effects = 0
+    host = process.host
     while True:
         try:
             effect = _resume(execution, reply, killed)
@@ -382,27 +384,28 @@ def _deliver_all(execution: Run, process: Process) -> Run:
                 return code
             yield from _report(process, problem)
             return 1
-        reply, killed = None, None
+        reply, killed, moved = None, None, 0
         if type(effect) is Output:
             if effect.data:
                 yield from _writable(descriptors.get(effect.descriptor)).write(effect.data)
-                process.host.moved_bytes += len(effect.data)
+                moved = len(effect.data)
         elif type(effect) is Input:
             stream = descriptors.get(0)
             if stream is None:
                 problem = _problem_of_closed_input(process)
             else:
                 reply = yield from stream.read(effect.limit)
-                process.host.moved_bytes += len(reply)
+                moved = len(reply)
         else:
             try:
                 reply = yield effect
             except ProgramKilled as error:  # of a program that the execution waits for
                 killed = error
             continue
-        effects += 1
-        if not effects % _EFFECTS_PER_COMMAND:  # the caller does not receive those on files and devices
-            yield CommandStart()
+        host.moved_bytes += moved
+        host.work += _MOVE_NANOSECONDS + _BYTE_NANOSECONDS * moved
+        if host.work >= COMMAND_NANOSECONDS:  # the caller does not receive those on files and devices
+            yield from pass_work(host)
 
 
 def _writable(stream: DescriptorStream | None) -> DescriptorStream:

@@ -120,8 +120,9 @@ class VariableTable:
         elements = dict(variable.elements or {})
         if variable.elements is None and variable.text is not None and not variable.is_map:
             elements = {0: variable.text}
+        is_ordered = variable.is_map or index in elements or int(index) > int(next(reversed(elements), -1))
         elements[index] = text
-        if not variable.is_map:
+        if not is_ordered:
             elements = dict(sorted(elements.items()))
         self.put(name, replace(variable, text=None, elements=elements))
 

@@ -14,7 +14,7 @@ from .state import ExpansionTooLong, Shell
 from .streams import TextStream
 from .syntax import Arithmetic, Parameter, Part, ProcessSubstitution, Substitution, Text, Tilde, Word
 
-_FIELDS_PER_COMMAND: Final = 500
+_FIELDS_PER_COMMAND: Final = 100
 _EXPRESSION_PER_COMMAND: Final = 100
 """The length of an arithmetic expression that takes as long as a command."""
 _TOO_LONG: Final = "the arguments are too long"
@@ -31,16 +31,16 @@ def expand_words(shell: Shell, words: Sequence[Word]) -> Generator[Effect, bytes
     for word in words:
         for expanded_word in expand_braces(word) if "braceexpand" in shell.options else (word,):
             added = yield from _fields(shell, expanded_word, limits.MAX_EXPANDED - size)
-            size += sum(map(_weight, added))
+            size += _weight(added)
             if size > limits.MAX_EXPANDED:
                 raise ExpansionTooLong(_TOO_LONG)
             fields += added
     return fields
 
 
-def _weight(text: str) -> int:
-    """Return how much a part of a word counts."""
-    return len(text) // 16 + 5
+def _weight(texts: Sequence[str]) -> int:
+    """Return how much parts of words count."""
+    return sum(map(len, texts)) // 16 + 5 * len(texts)
 
 
 def _fields(shell: Shell, word: Word, maximum: int) -> Generator[Effect, bytes | None, list[str]]:
@@ -58,7 +58,7 @@ def _fields(shell: Shell, word: Word, maximum: int) -> Generator[Effect, bytes |
         if "noglob" not in shell.options and has_pattern(field):
             matching = yield from matching_files(shell.process, field)
             names = matching or ([] if "nullglob" in shell.features else names)
-        size += sum(map(_weight, names))
+        size += _weight(names)
         if size > maximum:
             raise ExpansionTooLong(_TOO_LONG)
         fields += names
@@ -92,7 +92,7 @@ def expand_pieces(shell: Shell, word: Word, *, maximum: int = limits.MAX_EXPANDE
             added = [Piece(part.text, part.quoted)]
         else:
             added = yield from _part(shell, part)
-        size += sum(_weight(piece.text) for piece in added)
+        size += _weight([piece.text for piece in added])
         if size > maximum + 5 * len(word):
             raise ExpansionTooLong(_TOO_LONG if maximum != limits.MAX_EXPANDED else "the value is too long")
         pieces += added

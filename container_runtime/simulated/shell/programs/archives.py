@@ -1,6 +1,5 @@
 """Archives of simulated files: tar, as `kubectl cp` uses it, and gzip."""
 
-import gzip
 import io
 import tarfile
 import zlib
@@ -12,21 +11,28 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError
+from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.container_runtime.simulated.shell.options import parse_options
 from mockube.container_runtime.simulated.shell.patterns import parse_pattern
 from mockube.container_runtime.simulated.shell.process import (
+    CommandStart,
     Output,
     Process,
     Program,
     ProgramUsageError,
     Run,
+    count_work,
     read_input,
+    slices,
     write_text,
 )
 
 from .files import modification_time
 from .inputs import BLOCK, Data, read_files
+
+_CONVERTED_AT_ONCE: Final = 1 << 16
+"""The bytes that are compressed or decompressed at once."""
+_CONVERTED_PER_COMMAND: Final = 1 << 13
 
 
 class _TarOptions(Struct, kw_only=True):
@@ -142,15 +148,12 @@ def _create(process: Process, target_process: Process, options: _TarOptions) -> 
                 continue
             for member_path in files.walk(path):
                 member_name = name.lstrip("/").rstrip("/") + member_path.removeprefix(path.rstrip("/"))
-                if _is_excluded(member_name, options):
-                    continue
-                entry = files.link_entry(member_path)
-                content = b"" if entry.is_directory or entry.target else files.read(member_path)
-                archive.addfile(_member(member_name or ".", entry), io.BytesIO(content))
-                lines.append(f"{member_name}{'/' if entry.is_directory else ''}\n")
+                yield CommandStart()
+                if not _is_excluded(member_name, options):
+                    lines.append(_add_member(archive, files, member_path, member_name))
     data = buffer.getvalue()
     if options.is_compressed or options.archive.endswith((".gz", ".tgz")):
-        data = gzip.compress(data, 1, mtime=0)
+        data = yield from _compress(data)
     if options.is_verbose:
         yield Output(2 if options.archive == "-" else 1, "".join(lines).encode())
     if options.archive != "-":
@@ -162,6 +165,16 @@ def _create(process: Process, target_process: Process, options: _TarOptions) -> 
     for start in range(0, len(data), BLOCK):
         yield Output(1, data[start : start + BLOCK])
     return code
+
+
+def _add_member(archive: tarfile.TarFile, files: FileSystem, path: str, name: str) -> str:
+    """Add a file; return the line that names it."""
+    if archive.offset > limits.MAX_ARCHIVE:
+        raise ProgramUsageError("the archive is too large")
+    entry = files.link_entry(path)
+    content = b"" if entry.is_directory or entry.target else files.read(path)
+    archive.addfile(_member(name or ".", entry), io.BytesIO(content))
+    return f"{name}{'/' if entry.is_directory else ''}\n"
 
 
 def _is_excluded(name: str, options: _TarOptions) -> bool:
@@ -185,32 +198,46 @@ def _member(name: str, entry: FileEntry) -> tarfile.TarInfo:
     return member
 
 
-def decompress(data: bytes, maximum: int) -> bytes:
+def decompress(data: bytes, maximum: int) -> Data:
     """Decompress gzip data; raise `ProgramUsageError` if they are invalid or too long."""
     output = bytearray()
     remaining = data
     try:
         while remaining:
             decoder = zlib.decompressobj(31)
-            output += decoder.decompress(remaining, maximum - len(output) + 1)
-            if len(output) > maximum or decoder.unconsumed_tail:
-                raise ProgramUsageError("the data are too large")
-            if not decoder.eof:
-                raise ProgramUsageError("unexpected end of file")
+            while not decoder.eof:
+                yield from count_work(_CONVERTED_AT_ONCE, _CONVERTED_PER_COMMAND)
+                part = decoder.decompress(remaining, _CONVERTED_AT_ONCE)
+                remaining = decoder.unconsumed_tail
+                output += part
+                if len(output) > maximum:
+                    raise ProgramUsageError("the data are too large")
+                if not part and not remaining and not decoder.eof:
+                    raise ProgramUsageError("unexpected end of file")
             remaining = decoder.unused_data.lstrip(b"\0")
     except zlib.error:
         raise ProgramUsageError("invalid magic") from None
     return bytes(output)
 
 
+def _compress(data: bytes) -> Data:
+    encoder = zlib.compressobj(1, wbits=31)
+    output = bytearray()
+    for part in slices(data, _CONVERTED_AT_ONCE):
+        yield from count_work(len(part), _CONVERTED_PER_COMMAND)
+        output += encoder.compress(part)
+    return bytes(output + encoder.flush())
+
+
 def _extract(target_process: Process, data: bytes, options: _TarOptions) -> Run:
     selected_names = [normpath(name) for name in options.names]
     if data.startswith(b"\x1f\x8b"):
-        data = decompress(data, limits.MAX_ARCHIVE)
+        data = yield from decompress(data, limits.MAX_ARCHIVE)
     found_names = set()
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
             for index, member in enumerate(archive):
+                yield CommandStart()
                 name = normpath(member.name.lstrip("/"))
                 selected = [each for each in selected_names if name == each or name.startswith(f"{each}/")]
                 if name.startswith("..") or (selected_names and not selected) or _is_excluded(name, options):
@@ -282,7 +309,7 @@ def compress(process: Process) -> Run:
     to_output = "c" in options or "t" in options or process.name == "zcat" or not options.arguments
     inputs = yield from read_files(process, options.arguments)
     for name, data in inputs:
-        converted = decompress(data, limits.MAX_FILE_BYTES) if expands else gzip.compress(data, 1, mtime=0)
+        converted = yield from (decompress(data, limits.MAX_FILE_BYTES) if expands else _compress(data))
         if "t" in options:
             continue
         if to_output:

@@ -17,6 +17,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Run,
     Steps,
     count_work,
+    decoded,
     write_text,
 )
 from mockube.container_runtime.simulated.shell.regular_expressions import BadRegularExpression
@@ -108,7 +109,7 @@ def _run_file(process: Process, machine: AwkMachine, name: str) -> Run:
     inputs = yield from read_files(process, [name], prefix="open", code=2)
     if inputs.code:
         return 2
-    machine.open_file("" if name == "-" else name, inputs.data)
+    machine.open_file("" if name == "-" else name, (yield from decoded(inputs.data)))
     active: set[int] = set()
     count = 0
     while machine.read_record():

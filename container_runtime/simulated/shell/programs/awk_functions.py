@@ -1,6 +1,7 @@
 """The functions of awk."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
@@ -13,7 +14,10 @@ from .awk_state import AwkState
 from .awk_values import AwkValue, InputText, format_values, to_number, to_text
 from .dates import format_time
 
-_SPLIT_COST: Final = 50
+_SPLIT_COST: Final = 100
+_REPLACE_COST: Final = 20
+_PLAIN: Final = re.compile(r"[A-Za-z0-9 _/:=,@%~#!\"'<>;`-]+")
+"""Matches an expression that matches itself alone."""
 _MASK: Final = (1 << 53) - 1
 
 
@@ -62,6 +66,14 @@ def _substitute(machine: AwkState, nodes: Sequence[AwkNode], *, is_global: bool)
     target = nodes[2] if len(nodes) > 2 else AwkNode("field", "", (AwkNode("number", "0"),))
     text = to_text(machine.evaluate(target))
     machine.count_copy(len(text))
+    if is_global and _PLAIN.fullmatch(expression) and not {"&", "\\"} & set(replacement):
+        number = text.count(expression)
+        if len(text) + number * len(replacement) > limits.MAX_AWK_REPLACED:
+            raise AwkError("the value is too long")
+        machine.count_copy(_REPLACE_COST * number)
+        if number:
+            machine.assign(target, text.replace(expression, replacement))
+        return float(number)
     parts: list[str] = []
     position = count = size = 0
     for spans in find_matches(expression, text, -1 if is_global else 1, count_steps=machine.count_search):

@@ -15,6 +15,7 @@ from .awk_values import AwkValue, InputText
 
 _Pauses = Generator[None, None, None]
 """It pauses after so much work that others have to run."""
+_KEY_COST: Final = 20
 _COMPARISONS: Final[Mapping[str, Callable[[int], bool]]] = {
     "<": lambda order: order < 0,
     "<=": lambda order: order <= 0,
@@ -114,7 +115,9 @@ class AwkMachine(AwkState):
 
     def _each(self, node: AwkNode) -> _Pauses:
         name, _, array = node.text.partition(" ")
-        for key in list(self.array(array)):
+        keys = list(self.array(array))
+        self.count_copy(_KEY_COST * len(keys))
+        for key in keys:
             self.put(name, InputText(key))
             if not (yield from self._iterate(node.nodes[0])):
                 break

@@ -70,8 +70,8 @@ class AwkRecords(ABC):
 
     # --- records
 
-    def open_file(self, name: str, data: bytes) -> None:
-        self._input = data.decode("utf-8", "surrogateescape")
+    def open_file(self, name: str, text: str) -> None:
+        self._input = text
         self._position = 0
         self._variables["FILENAME"] = name
         self._variables["FNR"] = 0.0

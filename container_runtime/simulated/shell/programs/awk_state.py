@@ -36,6 +36,8 @@ class AwkState(AwkRecords):
         self._closed: list[tuple[str, str]] = []
         self._opened: set[str] = set()
         self._steps = 0
+        self._stored = 0
+        """The characters that were assigned to elements since all were counted."""
 
     # --- output
 
@@ -131,8 +133,19 @@ class AwkState(AwkRecords):
         else:
             array = self.array(target.text)
             array[self.key(target.nodes)] = value
+            self._stored += len(value) if isinstance(value, str) else 0
             if len(array) > limits.MAX_AWK_ELEMENTS:
                 raise AwkError("the array has too many elements")
+            if self._stored > limits.MAX_VARIABLES:
+                self._count_stored()
+
+    def _count_stored(self) -> None:
+        """Count what all arrays have now; raise `AwkError` if it is too much."""
+        self._stored = sum(
+            len(value) for array in self.arrays.values() for value in array.values() if isinstance(value, str)
+        )
+        if self._stored > limits.MAX_VARIABLES // 2:
+            raise AwkError("the arrays are too large")
 
     def text_of(self, node: AwkNode) -> str:
         return to_text(self.evaluate(node), to_text(self.get("CONVFMT")))

@@ -8,16 +8,19 @@ from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.process import (
+    CommandStart,
     Process,
     Program,
     ProgramUsageError,
     Run,
+    slices,
     write_text,
 )
 
-from .inputs import InputFile, Inputs, read_files, split_lines
+from .inputs import LINES_AT_ONCE, InputFile, Inputs, Lines, read_files, split_lines, write_lines
 
 _CONTEXT: Final = 3
+_COMPARED_AT_ONCE: Final = 4096
 
 
 def diff(process: Process) -> Run:
@@ -82,6 +85,14 @@ def _normalize(line: str, options: ProgramOptions) -> str:
     return line.lower() if "i" in options else line
 
 
+def _normalized(lines: Sequence[str], options: ProgramOptions) -> Lines:
+    keys: list[str] = []
+    for part in slices(lines, LINES_AT_ONCE):
+        yield CommandStart()
+        keys += [_normalize(line, options) for line in part]
+    return keys
+
+
 def _diff_files(process: Process, options: ProgramOptions, left: str, right: str) -> Run:
     inputs = Inputs()
     for name in (left, right):
@@ -93,8 +104,10 @@ def _diff_files(process: Process, options: ProgramOptions, left: str, right: str
             return 2
         inputs += content
     first, second = inputs[0].data, inputs[1].data
-    lines = [split_lines(first), split_lines(second)]
-    keys = [[_normalize(line, options) for line in part] for part in lines]
+    lines, keys = [], []
+    for data in (first, second):
+        lines.append((yield from split_lines(data)))
+        keys.append((yield from _normalized(lines[-1], options)))
     if first == second or (options.has_any("wbi") and keys[0] == keys[1]):
         if "s" in options:
             yield write_text(f"Files {left} and {right} are identical\n")
@@ -158,7 +171,15 @@ def compare_bytes(process: Process) -> Run:
     if first == second:
         return 0
     size = min(len(first), len(second))
-    position = next((index for index in range(size) if first[index] != second[index]), size)
+    start = next(
+        (
+            at
+            for at in range(0, size, _COMPARED_AT_ONCE)
+            if first[at : at + _COMPARED_AT_ONCE] != second[at : at + _COMPARED_AT_ONCE]
+        ),
+        size,
+    )
+    position = next((index for index in range(start, size) if first[index] != second[index]), size)
     if "s" in options:
         return 1
     if position == size:
@@ -166,12 +187,14 @@ def compare_bytes(process: Process) -> Run:
         yield process.error(f"EOF on {shorter}")
         return 1
     if "l" in options:
-        rows = [
-            f"{index + 1:4} {first[index]:3o} {second[index]:3o}\n"
-            for index in range(size)
-            if first[index] != second[index]
-        ]
-        yield write_text("".join(rows))
+        yield from write_lines(
+            range(start, size),
+            lambda part: (
+                f"{index + 1:4} {first[index]:3o} {second[index]:3o}\n"
+                for index in part
+                if first[index] != second[index]
+            ),
+        )
         return 1
     line = first.count(b"\n", 0, position) + 1
     yield write_text(f"{names[0]} {names[1]} differ: char {position + 1}, line {line}\n")

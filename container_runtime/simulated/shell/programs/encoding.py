@@ -3,27 +3,51 @@
 import base64
 import hashlib
 import zlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from collections.abc import Callable, Generator, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import Final, Protocol
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import parse_options
 from mockube.container_runtime.simulated.shell.process import (
+    CommandStart,
+    Effect,
     Output,
     Process,
     Program,
     ProgramUsageError,
     Run,
+    count_work,
+    slices,
     write_text,
 )
 
-from .inputs import number_of, read_all, read_files, split_lines
+from .inputs import LINES_AT_ONCE, number_of, read_all, read_files, split_lines
 
 _ROW_WIDTH: Final = 39
+_ROWS_AT_ONCE: Final = 10
+"""The rows of 16 bytes that are printed in the time of a command."""
+_ENCODED_AT_ONCE: Final = 3 << 14
+_BYTES_AT_ONCE: Final = 1 << 17
+"""The bytes of which a checksum is computed at once."""
+_HASHED_IN: Final = 5
+"""The commands in whose time a checksum of as many bytes is computed."""
 _REVERSED: Final = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 """All bytes with their bits in the reverse order."""
-Digest = Callable[[bytes], str]
+_BLANKS: Final = b" \t\n\r\v\f"
+
+
+class Digest(Protocol):
+    """A checksum of data that arrive in parts."""
+
+    def update(self, data: bytes, /) -> None: ...
+
+    def hexdigest(self) -> str: ...
+
+
+Algorithm = Callable[[], Digest]
 
 
 def base64_text(process: Process) -> Run:
@@ -35,45 +59,62 @@ def base64_text(process: Process) -> Run:
         return inputs.code
     if options.has_any("dD"):
         try:
-            yield Output(1, base64.b64decode(b"".join(inputs.data.split()), validate="i" not in options))
+            yield Output(
+                1, base64.b64decode(inputs.data.translate(None, _BLANKS), validate="i" not in options)
+            )
         except ValueError:
             raise ProgramUsageError("invalid input") from None
         return 0
-    encoded_data = base64.b64encode(inputs.data)
+    encoded = bytearray()
+    for part in slices(inputs.data, _ENCODED_AT_ONCE):
+        yield CommandStart()
+        encoded += base64.b64encode(part)
+    encoded_data = bytes(encoded)
     width = number_of(options.get("w", "76"))
     if not width:
         yield Output(1, encoded_data)
         return 0
     if len(encoded_data) > width * limits.MAX_LINES:
         raise ProgramUsageError("the output has too many lines", 2)
-    lines = (encoded_data[start : start + width] for start in range(0, len(encoded_data), width))
-    yield Output(1, b"".join(line + b"\n" for line in lines))
+    lines = slices(encoded_data, width)
+    while rows := [*islice(lines, LINES_AT_ONCE)]:
+        yield CommandStart()
+        yield Output(1, b"".join(line + b"\n" for line in rows))
     return 0
 
 
-def _checksum(digest: Digest) -> Program:
+def _digest(algorithm: Algorithm, data: bytes) -> Generator[Effect, bytes | None, str]:
+    digest = algorithm()
+    for part in slices(data, _BYTES_AT_ONCE):
+        yield from count_work(len(part), _BYTES_AT_ONCE // _HASHED_IN)
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _checksum(algorithm: Algorithm) -> Program:
     def checksum(process: Process) -> Run:
         options = parse_options(
             process.arguments, "cswbt", long={"check": "c", "status": "s", "quiet": "s", "binary": "b"}
         )
         if "c" in options:
-            return (yield from _check(process, digest, options.arguments, is_quiet="s" in options))
+            return (yield from _check(process, algorithm, options.arguments, is_quiet="s" in options))
         inputs = yield from read_files(process, options.arguments, prefix="open")
         for name, data in inputs:
-            yield write_text(f"{digest(data)}  {name}\n")
+            yield write_text(f"{(yield from _digest(algorithm, data))}  {name}\n")
         return inputs.code
 
     return checksum
 
 
-def _check(process: Process, digest: Digest, names: list[str], *, is_quiet: bool) -> Run:
+def _check(process: Process, algorithm: Algorithm, names: list[str], *, is_quiet: bool) -> Run:
     failed = 0
-    lines = split_lines((yield from read_all(process, names)))
+    lines = yield from split_lines((yield from read_all(process, names)))
     for line in lines:
         expected, _, name = line.partition(" ")
         name = name.lstrip(" *")
         try:
-            is_same = digest(process.host.files.read(process.path(name))) == expected
+            data = process.host.files.read(process.path(name))
+            is_same = (yield from _digest(algorithm, data)) == expected
         except FileError as error:
             yield process.error(f"can't open '{name}': {error}")
             is_same = False
@@ -110,7 +151,10 @@ def octal_dump(process: Process) -> Run:
         raise ProgramUsageError("the input is too long")
     kind = options.get("t") or next((name for name in "cbdox" if name in options), "o2")
     base = options.get("A", "o")
-    yield write_text("".join(_dump_lines(data, kind, base)))
+    rows = _dump_lines(data, kind, base)
+    while part := "".join(islice(rows, _ROWS_AT_ONCE)):
+        yield CommandStart()
+        yield write_text(part)
     return 0
 
 
@@ -154,8 +198,12 @@ def hex_dump(process: Process) -> Run:
     data = data[: number_of(options.get("n"))] if "n" in options else data
     if len(data) > limits.MAX_DUMP:
         raise ProgramUsageError("the input is too long")
-    output = []
+    output: list[str] = []
     for start in range(0, len(data), 16):
+        if len(output) >= _ROWS_AT_ONCE:
+            yield CommandStart()
+            yield write_text("".join(output))
+            output.clear()
         row = data[start : start + 16]
         if "C" in options or process.name == "hd":
             left, right = (" ".join(f"{byte:02x}" for byte in part) for part in (row[:8], row[8:]))
@@ -189,9 +237,13 @@ def xxd(process: Process) -> Run:
     width = number_of(options.get("c", "30" if "p" in options else "16"), 1)
     rows = (data[start : start + width] for start in range(0, len(data), width))
     if "p" in options:
-        yield write_text("".join(f"{row.hex()}\n" for row in rows))
+        while part := "".join(f"{row.hex()}\n" for row in islice(rows, _ROWS_AT_ONCE)):
+            yield CommandStart()
+            yield write_text(part)
         return 0
     for index, row in enumerate(rows):
+        if not index % _ROWS_AT_ONCE:
+            yield CommandStart()
         digits = " ".join(row[start : start + 2].hex() for start in range(0, len(row), 2))
         text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
         yield write_text(f"{index * width:08x}: {digits:{width * 5 // 2 - 1}}  {text}\n")
@@ -200,10 +252,10 @@ def xxd(process: Process) -> Run:
 
 PROGRAMS: Final[Mapping[str, Program]] = {
     "base64": base64_text,
-    "md5sum": _checksum(lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest()),
-    "sha1sum": _checksum(lambda data: hashlib.sha1(data, usedforsecurity=False).hexdigest()),
-    "sha256sum": _checksum(lambda data: hashlib.sha256(data).hexdigest()),
-    "sha512sum": _checksum(lambda data: hashlib.sha512(data).hexdigest()),
+    "md5sum": _checksum(partial(hashlib.md5, usedforsecurity=False)),
+    "sha1sum": _checksum(partial(hashlib.sha1, usedforsecurity=False)),
+    "sha256sum": _checksum(hashlib.sha256),
+    "sha512sum": _checksum(hashlib.sha512),
     "cksum": cksum,
     "od": octal_dump,
     "hexdump": hex_dump,

@@ -15,6 +15,7 @@ from mockube.container_runtime.simulated.shell.filesystem import (
 )
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.process import (
+    CommandStart,
     Effect,
     Output,
     Process,
@@ -253,7 +254,7 @@ def _transfer(process: Process, options: ProgramOptions, *, moves: bool) -> Run:
                 output = open_output(process, target)
                 yield from output.write((yield from read_path(process, name)))
             else:
-                _copy(process, name, target, options, moves=moves)
+                yield from _copy(process, name, target, options, moves=moves)
         except NoSuchFile as error:
             if not moves and files.has(process.path(name)):
                 raise FileError(f"can't create '{last}': {error}") from error
@@ -305,7 +306,7 @@ def _copy_problem(name: str, last: str, problem: str, *, moves: bool) -> str:
     return f"can't {'rename' if moves else 'create'} '{name if moves else last}': {problem}"
 
 
-def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, moves: bool) -> None:
+def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, moves: bool) -> Steps:
     files, source = process.host.files, process.path(name)
     recursive = moves or options.has_any("rRa")
     keeps = moves or options.has_any("apd")
@@ -318,6 +319,7 @@ def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, 
     if moves and _move_in_one_step(process, source, target):
         return
     for path in list(files.walk(source)):
+        yield CommandStart()
         target_path = target + path.removeprefix(source)
         entry = files.link_entry(path) if keeps_links else files.entry(path)
         modified = entry.modified if keeps else modification_time(process)

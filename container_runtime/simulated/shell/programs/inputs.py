@@ -1,22 +1,33 @@
 """The input of programs: files by name, or the standard input."""
 
-from collections.abc import Callable, Generator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.devices import NULL, descriptor_number, read_device
 from mockube.container_runtime.simulated.shell.filesystem import FileError, NoSuchFile
 from mockube.container_runtime.simulated.shell.process import (
+    CommandStart,
     DescriptorStream,
     Effect,
     Process,
     ProgramUsageError,
+    Steps,
+    count_work,
+    decoded,
     read_input,
+    slices,
+    write_text,
 )
 
 from .endless_reads import before_read
 
 BLOCK: Final = 64 * 1024
+_BYTES_PER_COMMAND: Final = 1 << 18
+LINES_AT_ONCE: Final = 100
+"""The lines with which a program works in the time of a command."""
+
+T = TypeVar("T")
 
 
 class InputFile(NamedTuple):
@@ -25,6 +36,7 @@ class InputFile(NamedTuple):
 
 
 Data = Generator[Effect, bytes | None, bytes]
+Lines = Generator[Effect, bytes | None, list[str]]
 
 
 class Inputs(list[InputFile]):
@@ -48,6 +60,7 @@ def _read_to_end(process: Process, read: Callable[[int], Data]) -> Data:
         if len(data) > limits.MAX_INPUT:
             yield process.error("the input is too long")
             break
+    yield from count_work(len(data), _BYTES_PER_COMMAND)
     return bytes(data)
 
 
@@ -86,6 +99,8 @@ def read_files(
     """Read files, or the standard input without names; errors are reported as they occur."""
     inputs = Inputs()
     for name in names or ["-"]:
+        if sum(len(file.data) for file in inputs) > limits.MAX_INPUT:
+            raise ProgramUsageError("the input is too long", 2)
         if name == "-":
             inputs.append(InputFile(name, (yield from read_standard_input(process))))
             continue
@@ -98,15 +113,22 @@ def read_files(
     return inputs
 
 
-def split_lines(data: bytes, end: str = "\n", maximum: int = limits.MAX_LINES) -> list[str]:
+def split_lines(data: bytes, end: str = "\n", maximum: int = limits.MAX_LINES) -> Lines:
     """Return the lines without their ends; raise `ProgramUsageError` if there are too many."""
-    text = data.decode("utf-8", "surrogateescape")
-    lines = text.split(end)
+    yield from count_work(len(data), _BYTES_PER_COMMAND)
+    if data.count(end.encode()) > maximum:
+        raise ProgramUsageError("the input has too many lines", 2)
+    lines = (yield from decoded(data)).split(end)
     if lines[-1] == "":
         lines.pop()
-    if len(lines) > maximum:
-        raise ProgramUsageError("the input has too many lines", 2)
     return lines
+
+
+def write_lines(lines: Sequence[T], convert: Callable[[Sequence[T]], Iterable[str]]) -> Steps:
+    """Write what a function makes of the lines, or of other items, part by part."""
+    for part in slices(lines, LINES_AT_ONCE):
+        yield CommandStart()
+        yield write_text("".join(convert(part)))
 
 
 def read_all(process: Process, names: Sequence[str]) -> Data:

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
@@ -10,6 +10,7 @@ from mockube.container_runtime.simulated.shell.invocation import run_program
 from mockube.container_runtime.simulated.shell.invoking import CommandNotFound, note_unknown
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.process import (
+    CommandStart,
     Output,
     Process,
     Program,
@@ -18,13 +19,14 @@ from mockube.container_runtime.simulated.shell.process import (
     Run,
     Sleep,
     WaitUntil,
+    decoded,
     write_text,
 )
 from mockube.container_runtime.simulated.shell.signals import signal_number
 from mockube.container_runtime.simulated.shell.streams import NullStream
 
 from .durations import seconds_of
-from .inputs import read_all
+from .inputs import BLOCK, read_all
 
 _TIMED_OUT: Final = 124
 _KILL: Final = 9
@@ -151,8 +153,13 @@ def xargs(process: Process) -> Run:
         stops=True,
     )
     command = options.arguments or ["echo"]
-    text = (yield from read_all(process, [])).decode("utf-8", "surrogateescape")
-    items = _items(text, options)
+    text = yield from decoded((yield from read_all(process, [])))
+    items: list[str] = []
+    for part in _parts(text, options):
+        yield CommandStart()
+        items += _items(part, options)
+        if len(items) > limits.MAX_SORTED_LINES:
+            raise ProgramUsageError("the input has too many items")
     if "E" in options and options.get("E") in items:
         items = items[: items.index(options.get("E"))]
     if not items and ("r" in options or "I" in options):
@@ -172,9 +179,24 @@ def xargs(process: Process) -> Run:
     return code
 
 
+def _parts(text: str, options: ProgramOptions) -> Iterator[str]:
+    """Yield the parts of the input, which a mark or the end of a line separates."""
+    mark, start = _mark(options) or "\n", 0
+    while (end := text.find(mark, start + BLOCK)) >= 0:
+        if text[end - 1] == "\\" and not _mark(options):
+            end = len(text)
+        yield text[start:end]
+        start = end + len(mark)
+    yield text[start:]
+
+
+def _mark(options: ProgramOptions) -> str:
+    """Return what separates the items; "" for blanks and newlines."""
+    return "\0" if "0" in options else options.get("d").replace("\\n", "\n")
+
+
 def _items(text: str, options: ProgramOptions) -> list[str]:
-    if "0" in options or "d" in options:
-        mark = "\0" if "0" in options else options.get("d").replace("\\n", "\n")
+    if mark := _mark(options):
         return [item for item in text.split(mark) if item or mark != "\0"] if text else []
     if "I" in options or "L" in options:
         return [line.strip() for line in text.split("\n") if line.strip()]
@@ -190,17 +212,19 @@ def _unquote(item: str) -> str:
     return _QUOTED.sub(lambda match: match[0][1:] if match[0][0] == "\\" else match[0][1:-1], item)
 
 
-def _command_lines(command: Sequence[str], items: Sequence[str], options: ProgramOptions) -> list[list[str]]:
+def _command_lines(
+    command: Sequence[str], items: Sequence[str], options: ProgramOptions
+) -> Iterator[list[str]]:
     if "I" in options:
         mark = options.get("I") or "{}"
-        return [[word.replace(mark, item) for word in command] for item in items]
+        return ([word.replace(mark, item) for word in command] for item in items)
     if "L" in options:
-        return [[*command, *item.split()] for item in items]
+        return ([*command, *item.split()] for item in items)
     count = options.get("n", str(limits.MAX_XARGS_ARGUMENTS))
     if not (count.isdecimal() and int(count[:9]) > 0):
         raise ProgramUsageError(f"invalid number '{count}'")
     size = min(int(count[:9]), limits.MAX_XARGS_ARGUMENTS)
-    return [[*command, *items[start : start + size]] for start in range(0, len(items), size)] or [[*command]]
+    return ([*command, *items[start : start + size]] for start in range(0, max(len(items), 1), size))
 
 
 def pause(_: Process) -> Run:

@@ -1,7 +1,7 @@
 """Programs that select, number, count and join lines: head, tail, wc, tac, rev, nl, fold, paste, comm, split, tee and the like."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
 from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
@@ -9,7 +9,9 @@ from mockube.container_runtime.simulated.shell.devices import DEVICE_BYTES, ZERO
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.process import (
+    CommandStart,
     DescriptorStream,
+    Effect,
     Output,
     Process,
     Program,
@@ -17,16 +19,30 @@ from mockube.container_runtime.simulated.shell.process import (
     Run,
     Sleep,
     WaitUntil,
+    count_work,
+    decoded,
     fill_memory,
     read_input,
+    slices,
     write_text,
 )
 from mockube.container_runtime.simulated.shell.redirection import open_output
 
-from .inputs import BLOCK, number_of, read_all, read_files, read_standard_input, split_lines
+from .inputs import (
+    BLOCK,
+    LINES_AT_ONCE,
+    number_of,
+    read_all,
+    read_files,
+    read_standard_input,
+    split_lines,
+    write_lines,
+)
 from .printf import unescape
 
 FOREVER: Final = float("inf")
+_COUNTED_AT_ONCE: Final = 4096
+"""The bytes that wc counts in the time of a command."""
 _FILLED: Final = 256 << 10
 """The bytes that tail keeps before they count as used memory: far fewer than a computation in advance may move, so that it ends by memory."""
 
@@ -66,6 +82,7 @@ def _head_of_input(count: int, *, is_bytes: bool) -> Run:
             yield Output(1, block)
             count -= len(block)
             continue
+        yield from count_work(len(block), _COUNTED_AT_ONCE)
         lines = block.split(b"\n", count)
         rest = lines.pop()
         count -= len(lines)
@@ -205,7 +222,12 @@ def word_count(process: Process) -> Run:
     if not options.arguments and not {"m", "L"} & set(letters):
         return (yield from _count_input(letters))
     inputs = yield from read_files(process, options.arguments)
-    rows = [(name, [_count(data, letter) for letter in letters]) for name, data in inputs]
+    rows = []
+    for name, data in inputs:
+        counts: dict[str, int] = {}
+        for letter in letters:
+            counts[letter] = yield from _count_all(data, letter)
+        rows.append((name, [*counts.values()]))
     if len(options.arguments) > 1:
         totals = [sum(column) for column in zip(*(row for _, row in rows), strict=True)] or [0] * len(letters)
         rows.append(("total", totals))
@@ -221,6 +243,7 @@ def _count_input(letters: Sequence[str]) -> Run:
     totals = dict.fromkeys(letters, 0)
     is_in_word = False
     while block := (yield from read_input(BLOCK)):
+        yield from count_work(len(block), _COUNTED_AT_ONCE)
         for letter in letters:
             totals[letter] += _count(block, letter)
         if "w" in totals and is_in_word and not block[:1].isspace():
@@ -235,16 +258,30 @@ def _count_line(name: str, counts: Sequence[int], *, is_single: bool) -> str:
     return f"{text} {name}\n" if name else f"{text}\n"
 
 
+def _count_all(data: bytes, letter: str) -> Generator[Effect, bytes | None, int]:
+    """Count the lines, words, bytes, characters, or the characters of the longest line of a file."""
+    if letter == "m":
+        return len((yield from decoded(data)))
+    if letter == "L":
+        longest = 0
+        for part in slices((yield from split_lines(data)), LINES_AT_ONCE):
+            yield CommandStart()
+            longest = max(longest, *map(len, part))
+        return longest
+    total, is_in_word = 0, False
+    for block in slices(data, BLOCK):
+        yield from count_work(len(block), _COUNTED_AT_ONCE)
+        total += _count(block, letter) - (letter == "w" and is_in_word and not block[:1].isspace())
+        is_in_word = not block[-1:].isspace()
+    return total
+
+
 def _count(data: bytes, letter: str) -> int:
     match letter:
         case "l":
             return data.count(b"\n")
         case "w":
             return len(data.split())
-        case "m":
-            return len(data.decode("utf-8", "replace"))
-        case "L":
-            return max((len(line) for line in data.decode("utf-8", "replace").split("\n")), default=0)
         case _:
             return len(data)
 
@@ -253,7 +290,11 @@ def tac(process: Process) -> Run:
     options = parse_options(process.arguments, "")
     inputs = yield from read_files(process, options.arguments)
     for _, data in inputs:
-        yield Output(1, b"".join(data.splitlines(keepends=True)[::-1]))
+        lines = yield from split_lines(data)
+        is_open = bool(data) and not data.endswith(b"\n")
+        if is_open:
+            yield write_text(lines.pop())
+        yield from write_lines(lines[::-1], lambda part: (f"{line}\n" for line in part))
     return inputs.code
 
 
@@ -261,8 +302,10 @@ def reverse(process: Process) -> Run:
     options = parse_options(process.arguments, "")
     inputs = yield from read_files(process, options.arguments)
     for _, data in inputs:
-        end = "\n" if data.endswith(b"\n") else ""
-        yield write_text("\n".join(line[::-1] for line in split_lines(data)) + end)
+        lines = yield from split_lines(data)
+        last = lines.pop()[::-1] if data and not data.endswith(b"\n") else ""
+        yield from write_lines(lines, lambda part: (f"{line[::-1]}\n" for line in part))
+        yield write_text(last)
     return inputs.code
 
 
@@ -274,14 +317,17 @@ def number_lines(process: Process) -> Run:
     if style not in ("a", "t", "n"):
         raise ProgramUsageError(f"-b {style} is not simulated")
     inputs = yield from read_files(process, options.arguments)
-    output = []
-    for line in split_lines(inputs.data):
-        if style == "a" or (style == "t" and line):
-            output.append(f"{number:{width}}{separator}{line}\n")
-            number += step
-        else:
-            output.append(f"{' ' * (width + len(separator))}{line}\n")
-    yield write_text("".join(output))
+
+    def numbered(lines: Sequence[str]) -> Iterator[str]:
+        nonlocal number
+        for line in lines:
+            if style == "a" or (style == "t" and line):
+                yield f"{number:{width}}{separator}{line}\n"
+                number += step
+            else:
+                yield f"{' ' * (width + len(separator))}{line}\n"
+
+    yield from write_lines((yield from split_lines(inputs.data)), numbered)
     return inputs.code
 
 
@@ -289,11 +335,17 @@ def fold(process: Process) -> Run:
     options = parse_options(process.arguments, "bsw:", numbers="w")
     width = number_of(options.get("w", "80"), 1)
     inputs = yield from read_files(process, options.arguments)
-    text = inputs.data.decode("utf-8", "surrogateescape")
-    if len(text) > width * limits.MAX_LINES:
+    data = inputs.data
+    if len(data) > width * limits.MAX_LINES:
         raise ProgramUsageError("the output has too many lines", 2)
-    lines = ["\n".join(_wrap(line, width, at_blanks="s" in options)) for line in text.split("\n")]
-    yield write_text("\n".join(lines))
+    lines = yield from split_lines(data)
+    rows = (row for line in lines for row in _wrap(line, width, at_blanks="s" in options))
+    mark = ""
+    while part := [*islice(rows, LINES_AT_ONCE)]:
+        yield CommandStart()
+        yield write_text(mark + "\n".join(part))
+        mark = "\n"
+    yield write_text("\n" if data.endswith(b"\n") else "")
     return inputs.code
 
 
@@ -312,13 +364,37 @@ def paste(process: Process) -> Run:
     options = parse_options(process.arguments, "sd:")
     marks = unescape(options.get("d", "\t")) or "\0"
     inputs = yield from read_files(process, options.arguments)
-    columns = [split_lines(data) for _, data in inputs]
+    columns = []
+    for _, data in inputs:
+        columns.append((yield from split_lines(data)))
     if options.arguments.count("-") > 1:
-        lines, count = next(split_lines(file.data) for file in inputs if file.name == "-"), len(inputs)
+        count = len(inputs)
+        lines = next(column for file, column in zip(inputs, columns, strict=True) if file.name == "-")
         columns = [lines[start::count] for start in range(count)]
-    rows = columns if "s" in options else [list(row) for row in zip_longest(*columns, fillvalue="")]
-    yield write_text("".join(f"{_join(row, marks)}\n" for row in rows))
+    if "s" in options:
+        for column in columns:
+            yield from _write_joined(column, marks)
+        return inputs.code
+    if len(columns) * max(map(len, columns), default=0) > limits.MAX_SORTED_LINES:
+        raise ProgramUsageError("the input has too many lines", 2)
+    rows = zip_longest(*columns, fillvalue="")
+    size = max(LINES_AT_ONCE // max(len(columns), 1), 1)
+    while part := [*islice(rows, size)]:
+        yield CommandStart()
+        yield write_text("".join(f"{_join(row, marks)}\n" for row in part))
     return inputs.code
+
+
+def _write_joined(fields: Sequence[str], marks: str) -> Run:
+    """Write fields as one line, with the marks between them in turn."""
+    for start in range(0, len(fields), LINES_AT_ONCE):
+        yield CommandStart()
+        part = fields[start : start + LINES_AT_ONCE]
+        mark = marks[(start - 1) % len(marks)] if start else "\0"
+        turn = start % len(marks)
+        yield write_text(("" if mark == "\0" else mark) + _join(part, marks[turn:] + marks[:turn]))
+    yield write_text("\n")
+    return 0
 
 
 def _join(fields: Sequence[str], marks: str) -> str:
@@ -336,18 +412,23 @@ def compare_sorted(process: Process) -> Run:
     inputs = yield from read_files(process, options.arguments)
     if len(inputs) < 2:
         return 1
-    left, right = (split_lines(data) for _, data in inputs)
-    output, first, second = [], 0, 0
+    left = yield from split_lines(inputs[0].data)
+    right = yield from split_lines(inputs[1].data)
+    output: list[str] = []
+    first = second = 0
     while first < len(left) or second < len(right):
+        if len(output) >= LINES_AT_ONCE:
+            yield CommandStart()
+            yield write_text("".join(output))
+            output.clear()
         if second >= len(right) or (first < len(left) and left[first] < right[second]):
             column, line, first = 1, left[first], first + 1
         elif first >= len(left) or right[second] < left[first]:
             column, line, second = 2, right[second], second + 1
         else:
             column, line, first, second = 3, left[first], first + 1, second + 1
-        if str(column) not in options:
-            tabs = sum(str(other) not in options for other in range(1, column))
-            output.append("\t" * tabs + line + "\n")
+        tabs = sum(str(other) not in options for other in range(1, column))
+        output.append("" if str(column) in options else "\t" * tabs + line + "\n")
     yield write_text("".join(output))
     return inputs.code
 
@@ -381,14 +462,17 @@ def split_file(process: Process) -> Run:
     data = yield from read_all(process, [name] if name != "-" else [])
     if "b" in options:
         size = number_of(options.get("b"), 1)
-        parts = [data[start : start + size] for start in range(0, len(data), size)]
+        count_of_parts = -(-len(data) // size)
+        parts: Iterable[bytes] = slices(data, size)
     else:
-        lines, count = data.splitlines(keepends=True), number_of(options.get("l", "1000"), 1)
-        parts = [b"".join(lines[start : start + count]) for start in range(0, len(lines), count)]
+        lines, count = (yield from split_lines(data)), number_of(options.get("l", "1000"), 1)
+        count_of_parts = -(-len(lines) // count)
+        parts = (_joined_lines(part) for part in slices(lines, count))
     width = number_of(options.get("a", "2"), 1)
-    if len(parts) > min(26**width, 10_000):
+    if count_of_parts > (10_000 if width > 3 else min(26**width, 10_000)):
         raise ProgramUsageError("suffixes exhausted")
     for index, part in enumerate(parts):
+        yield CommandStart()
         suffix = "".join(chr(97 + index // 26**place % 26) for place in reversed(range(width)))
         modified = process.host.now_running(is_shown=True).timestamp()
         process.host.files.write(process.path(prefix + suffix), part, modified=modified)
@@ -396,11 +480,21 @@ def split_file(process: Process) -> Run:
     return 0
 
 
+def _joined_lines(lines: Sequence[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogateescape")
+
+
 def expand_tabs(process: Process) -> Run:
     options = parse_options(process.arguments, "it:", long={"tabs": "t", "initial": "i"})
+    width = number_of(options.get("t", "8"), 1)
     inputs = yield from read_files(process, options.arguments)
-    text = inputs.data.decode("utf-8", "surrogateescape")
-    yield write_text(text.expandtabs(number_of(options.get("t", "8"), 1)))
+    data = inputs.data
+    if data.count(b"\t") * width > limits.MAX_PADDING:
+        raise ProgramUsageError("the output is too long")
+    lines = yield from split_lines(data)
+    last = lines.pop() if data and not data.endswith(b"\n") else ""
+    yield from write_lines(lines, lambda part: (f"{line.expandtabs(width)}\n" for line in part))
+    yield write_text(last.expandtabs(width))
     return inputs.code
 
 

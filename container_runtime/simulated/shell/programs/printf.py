@@ -1,17 +1,19 @@
 """`printf`, and the escape sequences that it shares with `echo -e`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.messages import WordedError, message_of, usage
 from mockube.container_runtime.simulated.shell.process import (
+    CommandStart,
     MissingArguments,
     Process,
     ProgramUsageError,
     Run,
+    count_work,
     write_text,
 )
 from mockube.container_runtime.simulated.shell.quoting import quote_if_needed
@@ -29,6 +31,9 @@ _PIECE: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"\s*([-+]?)(0[xX][0-9a-fA-F]+|[0-9]+)")
 _LIMIT: Final = 1 << 63
+_PIECES_AT_ONCE: Final = 30
+_SIZE_AT_ONCE: Final = 1 << 16
+"""The pieces of a format, and the characters, that take the time of a command."""
 _UNSAFE: Final = re.compile(r"[^\w@%+=:./-]")
 """The characters before which bash writes a backslash."""
 
@@ -62,15 +67,26 @@ class Formatter:
         self.errors: list[WordedError] = []
 
     def texts(self) -> str:
+        return "".join(self.parts())
+
+    def parts(self) -> Iterator[str]:
+        """Yield the output in parts, each of which takes about the time of a command."""
         output: list[str] = []
-        while True:
+        size = 0
+        while not self._ends:
             before = self._next
             for match in _PIECE.finditer(self._format):
                 output.append(self._piece(match))
+                size += len(output[-1])
+                if len(output) >= _PIECES_AT_ONCE or size >= _SIZE_AT_ONCE:
+                    yield "".join(output)
+                    output, size = [], 0
                 if self._ends:
-                    return "".join(output)
+                    break
             if self._next >= len(self._values) or self._next == before:
-                return "".join(output)
+                break
+        if output:
+            yield "".join(output)
 
     def _value(self) -> str | None:
         self._next += 1
@@ -188,8 +204,10 @@ def printf(process: Process) -> Run:
     if not arguments:
         raise MissingArguments("usage: printf format [arg ...]", 2)
     formatter = Formatter(unescape(arguments[0]), arguments[1:], process)
-    text = formatter.texts()
-    yield write_text(text)
+    for part in formatter.parts():
+        yield from count_work(len(part), _SIZE_AT_ONCE)
+        yield CommandStart()
+        yield write_text(part)
     for error in formatter.errors:
         yield process.error(message_of(error, is_bash=process.is_bash))
     return int(bool(formatter.errors))

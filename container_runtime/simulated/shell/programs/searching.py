@@ -20,7 +20,9 @@ from mockube.container_runtime.simulated.shell.process import (
     ProgramUsageError,
     Run,
     Steps,
+    count_work,
     read_input,
+    slices,
     write_text,
 )
 from mockube.container_runtime.simulated.shell.regular_expressions import (
@@ -38,6 +40,10 @@ _LONG: Final = {
     "files-without-match": "L", "line-regexp": "x", "no-messages": "s", "regexp": "e", "file": "f", "max-count": "m", "with-filename": "H",
     "no-filename": "h", "after-context": "A", "before-context": "B", "context": "C", "color": "K", "colour": "K", "text": "a", "line-buffered": "a",
 }  # fmt: skip
+
+
+_SEARCHED_AT_ONCE: Final = 2048
+_LINES_PER_COMMAND: Final = 15
 
 
 class _Search(Struct, kw_only=True):
@@ -77,7 +83,7 @@ def _patterns(
             data = yield from inputs.read_operand(process, name)
         except FileError as error:
             raise ProgramUsageError(f"{name}: {error}", 2) from error
-        patterns += inputs.split_lines(data)
+        patterns += yield from inputs.split_lines(data)
     if not options.has_any("ef"):
         if not names:
             raise ProgramUsageError("usage: grep [-HhnlLoqvsrRiwFE] [-m N] [-A|B|C N] PATTERN [FILE]...", 2)
@@ -91,6 +97,8 @@ def _expression(process: Process, options: ProgramOptions, patterns: Sequence[st
         convert = literal_expression
     elif options.has_any("EP") or process.name == "egrep":
         convert = extended_expression
+    if sum(map(len, patterns)) + len(patterns) > limits.MAX_EXPRESSION:
+        raise ProgramUsageError("the pattern is too large", 2)
     alternatives = [f"(?:{convert(pattern)})" for pattern in patterns]
     expression = "|".join(alternatives) if alternatives else "[^\\x{0}-\\x{10ffff}]"
     if "x" in options:
@@ -132,11 +140,19 @@ def _search_all(process: Process, options: ProgramOptions, expression: str, name
 def _search(process: Process, file: "_FileSearch") -> Steps:
     """Search a file, or the standard input as it arrives, up to the last line that matters."""
     if file.name != "-":
-        yield from _write(file, file.feed((yield from inputs.read_path(process, file.name))))
+        yield from _feed(file, (yield from inputs.read_path(process, file.name)))
     else:
         while not file.is_done and (block := (yield from read_input(inputs.BLOCK))):
-            yield from _write(file, file.feed(block))
+            yield from _feed(file, block)
     yield from _write(file, file.finish())
+
+
+def _feed(file: "_FileSearch", data: bytes) -> Steps:
+    for part in slices(data, _SEARCHED_AT_ONCE):
+        if file.is_done:
+            break
+        yield from count_work(part.count(b"\n"), _LINES_PER_COMMAND)
+        yield from _write(file, file.feed(part))
 
 
 def _write(file: "_FileSearch", text: str) -> Steps:

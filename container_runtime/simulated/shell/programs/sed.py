@@ -7,7 +7,7 @@ from copy import copy
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.container_runtime.simulated.shell.devices import is_special
 from mockube.container_runtime.simulated.shell.filesystem import FileError
-from mockube.container_runtime.simulated.shell.process import Effect, Process, Run, Steps, write_text
+from mockube.container_runtime.simulated.shell.process import Effect, Process, Run, Steps, decoded, write_text
 from mockube.container_runtime.simulated.shell.regular_expressions import BadRegularExpression
 
 from .inputs import read_files, read_operand
@@ -106,7 +106,7 @@ def _edit_all(
     if not options.edits:
         inputs = yield from read_files(process, options.names)
         code = inputs.code
-        editor = SedEditor(process, options, commands, labels, inputs.data)
+        editor = SedEditor(process, options, commands, labels, (yield from decoded(inputs.data)))
         ended_code = yield from editor.run()
         yield write_text(editor.take_output())
         return ended_code or code
@@ -119,7 +119,8 @@ def _edit_all(
             continue
         path = process.path(name)
         before = files.read(path)
-        editor = SedEditor(process, options, commands, labels, before, keeps_output=True)
+        text = yield from decoded(before)
+        editor = SedEditor(process, options, commands, labels, text, keeps_output=True)
         code = (yield from editor.run()) or code
         modified = process.host.now_running(is_shown=True).timestamp()
         try:

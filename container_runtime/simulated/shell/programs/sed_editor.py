@@ -58,20 +58,19 @@ class SedEditor:
         options: SedOptions,
         commands: Sequence[SedCommand],
         labels: dict[str, int],
-        data: bytes,
+        text: str,
         *,
         keeps_output: bool = False,
     ) -> None:
-        text = data.decode("utf-8", "surrogateescape")
         self._process = process
         self._is_quiet = options.is_quiet
         self._commands = commands
         self._labels = labels
-        self._lines = text.split("\n")
-        self._ends_with_newline = text.endswith("\n")
-        if self._ends_with_newline or not text:
-            self._lines.pop()
+        self._text = text
+        self._position = 0
+        """Where the next line begins."""
         self._next = 0
+        """The number of lines that were read."""
         self._space = self._hold = ""
         self._output: list[str] = []
         self._appended: list[str] = []
@@ -88,21 +87,24 @@ class SedEditor:
         return output
 
     def _is_last(self) -> bool:
-        return self._next >= len(self._lines)
+        return self._position >= len(self._text)
 
     def _print(self, text: str) -> None:
-        newline = "" if self._is_last() and not self._ends_with_newline else "\n"
+        newline = "" if self._is_last() and not self._text.endswith("\n") else "\n"
         if newline and self._output and self._output[-1] and not self._output[-1].endswith("\n"):
             self._output.append("\n")
         self._output.append(text + newline)
 
     def _read_line(self) -> None:
-        self._space = self._lines[self._next]
+        end = self._text.find("\n", self._position)
+        end = len(self._text) if end < 0 else end
+        self._space = self._text[self._position : end]
+        self._position = end + 1
         self._next += 1
 
     def run(self) -> Run:
         keeps_space = False
-        while keeps_space or self._next < len(self._lines):
+        while keeps_space or not self._is_last():
             if not keeps_space:
                 self._read_line()
             keeps_space = False
@@ -154,6 +156,8 @@ class SedEditor:
             if self._is_selected(index, command) is command.negated:
                 if command.name == "{":
                     index = command.end
+            elif command.substitution is not None:
+                yield from self._substitute(command.substitution)
             else:
                 target = self._execute(command, index)
                 index = index if target is None else target
@@ -229,9 +233,6 @@ class SedEditor:
             self._control(command)
         elif name in "gGhHx":
             self._exchange(name)
-        elif name == "s":
-            assert command.substitution is not None
-            self._substitute(command.substitution)
         elif name == "y":
             self._space = self._space.translate(command.table or {})
         elif name in "aicr":
@@ -327,12 +328,13 @@ class SedEditor:
         except FileError as error:
             raise SedError(f"couldn't open file {name}: {error}") from error
 
-    def _substitute(self, command: SedSubstitution) -> None:
+    def _substitute(self, command: SedSubstitution) -> _Work:
         space = self._space
         parts: list[str] = []
         position, size = 0, 0
         maximum = -1 if command.is_global else command.number
         for number, spans in enumerate(self._find(command.expression, space, maximum), start=1):
+            yield from self._searches.count()
             if number < command.number:
                 continue
             start, end = spans[0]

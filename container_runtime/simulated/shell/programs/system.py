@@ -12,6 +12,7 @@ from mockube.container_runtime.simulated.shell.invoking import CommandNotFound, 
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.proc_files import mount_lines
 from mockube.container_runtime.simulated.shell.process import (
+    CommandStart,
     Process,
     Program,
     ProgramUsageError,
@@ -25,9 +26,10 @@ from mockube.container_runtime.simulated.shell.streams import is_read_by_program
 
 from .durations import seconds_of
 from .expressions import expr
-from .inputs import read_all
+from .inputs import read_all, split_lines
 
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,10})?")
+_DIVISORS_PER_COMMAND: Final = 1000
 _YES_SECONDS: Final = 0.001
 _YES_LINES: Final = 64
 _YES_BLOCK: Final = 64 * 1024
@@ -46,13 +48,17 @@ def terminal(process: Process) -> Run:
 
 
 def factor(process: Process) -> Run:
-    for argument in (
-        process.arguments or (yield from read_all(process, [])).decode("utf-8", "replace").split()
-    ):
+    words = process.arguments
+    if not words:
+        lines = yield from split_lines((yield from read_all(process, [])))
+        words = [word for line in lines for word in line.split()]
+    for argument in words:
         if not argument.isdecimal() or len(argument) > limits.MAX_DIGITS:
             raise ProgramUsageError(f"invalid number '{argument}'")
         number, divisor, factors = int(argument), 2, list[int]()
         while divisor * divisor <= number:
+            if divisor % _DIVISORS_PER_COMMAND == 1:
+                yield CommandStart()
             while number % divisor == 0:
                 factors.append(divisor)
                 number //= divisor
@@ -245,6 +251,7 @@ def sequence(process: Process) -> Run:
 
 def _write_sequence(numbers: range, places: int, width: int, separator: str) -> Run:
     for start in range(0, len(numbers), 100):
+        yield CommandStart()
         texts = [
             f"{number / 10**places:0{width}.{places}f}" if places else f"{number:0{width}}"
             for number in numbers[start : start + 100]

@@ -3,8 +3,9 @@
 import re
 import sys
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import merge as merge_sorted
+from itertools import groupby, islice
 from typing import Any, Final
 
 from msgspec import Struct
@@ -13,15 +14,18 @@ from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.patterns import CLASSES
 from mockube.container_runtime.simulated.shell.process import (
+    CommandStart,
     Process,
     Program,
     ProgramUsageError,
     Run,
+    count_work,
     read_input,
+    slices,
     write_text,
 )
 
-from .inputs import BLOCK, number_of, read_all, read_files, split_lines
+from .inputs import BLOCK, LINES_AT_ONCE, Lines, number_of, read_all, read_files, split_lines, write_lines
 from .printf import unescape
 
 _RANGE: Final = re.compile(r"([0-9]{0,9})(-?)([0-9]{0,9})")
@@ -30,6 +34,10 @@ _NUMBER: Final = re.compile(r"\s*(-?[0-9]{0,15}(?:\.[0-9]{0,15})?)")
 _KEY: Final = re.compile(r"([0-9]{1,6})(?:\.([0-9]{1,6}))?([bdfghiMnRrV]*)")
 _VERSION: Final = re.compile(r"([0-9]+)")
 _BLANKS_AND_FIELD: Final = re.compile(r"[ \t]*[^ \t]*")
+_BYTES_PER_COMMAND: Final = 2048
+"""What tr replaces in the time of a command."""
+_MERGED_AT_ONCE: Final = 20
+"""The sorted lines that are merged in the time of a command."""
 _UNITS: Final = {"": 0, "K": 1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
 
 
@@ -53,19 +61,21 @@ def cut(process: Process) -> Run:
     inputs = yield from read_files(process, options.arguments)
     mark = options.get("d", "\t") or "\0"
     joint = options.get("O") if "O" in options else mark if letter == "f" else ""
-    output = []
-    for line in split_lines(inputs.data):
-        if letter == "f" and mark not in line:
-            output += [] if "s" in options else [line]
-            continue
-        parts: Sequence[str] = line.split(mark) if letter == "f" else line
-        selected: list[str] = []
-        for start, end in selections:
-            if start >= len(parts):
-                break
-            selected += parts[start:end]
-        output.append(joint.join(selected))
-    yield write_text("".join(f"{line}\n" for line in output))
+
+    def select(lines: Sequence[str]) -> Iterator[str]:
+        for line in lines:
+            if letter == "f" and mark not in line:
+                yield "" if "s" in options else f"{line}\n"
+                continue
+            parts: Sequence[str] = line.split(mark) if letter == "f" else line
+            selected: list[str] = []
+            for start, end in selections:
+                if start >= len(parts):
+                    break
+                selected += parts[start:end]
+            yield f"{joint.join(selected)}\n"
+
+    yield from write_lines((yield from split_lines(inputs.data)), select)
     return inputs.code
 
 
@@ -109,6 +119,7 @@ def transliterate(process: Process) -> Run:
     output, last, block = "", "", b"-"
     while block:
         block = yield from read_input(BLOCK)
+        yield from count_work(len(block), _BYTES_PER_COMMAND)
         text = replace(decoder.decode(block, not block), last)
         output, last = output + text, text[-1:] or last
         if len(output) >= BLOCK:  # a shorter part waits for more, as in the buffer of a real program
@@ -221,31 +232,33 @@ def sort(process: Process) -> Run:
     if inputs.code:
         return inputs.code
     end = "\0" if "z" in options else "\n"
-    lines = split_lines(inputs.data, end, limits.MAX_SORTED_LINES)
-    ordered = _sort_lines(lines, keys, options)
+    lines = yield from split_lines(inputs.data, end, limits.MAX_SORTED_LINES)
+    ordered = yield from _sort_lines(lines, keys, options)
     if "c" in options:
         return int(ordered != lines)
-    text = "".join(f"{line}{end}" for line in ordered)
     if "o" in options:
-        host = process.host
+        host, output = process.host, bytearray()
+        for part in slices(ordered, LINES_AT_ONCE):
+            yield CommandStart()
+            output += "".join(f"{line}{end}" for line in part).encode("utf-8", "surrogateescape")
         host.files.write(
             process.path(options.get("o")),
-            text.encode("utf-8", "surrogateescape"),
+            bytes(output),
             modified=host.now_running(is_shown=True).timestamp(),
         )
         host.changes += 1
         return 0
-    yield write_text(text)
+    yield from write_lines(ordered, lambda part: (f"{line}{end}" for line in part))
     return 0
 
 
-def _sort_lines(lines: Sequence[str], keys: Sequence[_SortKey], options: ProgramOptions) -> list[str]:
+def _sort_lines(lines: Sequence[str], keys: Sequence[_SortKey], options: ProgramOptions) -> Lines:
     general = "".join(letter for letter in "bdfghinrV" if letter in options)
     mark = options.get("t") or None
     ordered = list(lines)
     uses_whole = not (options.has_any("su") and (keys or general.strip("r")))
     if uses_whole:
-        ordered.sort(reverse="r" in options)
+        ordered = yield from _ordered(ordered, str, is_reverse="r" in options)
     parts = [
         (_key_of(key, mark, key.letters or general), "r" in (key.letters or general))
         for key in reversed(keys)
@@ -253,20 +266,35 @@ def _sort_lines(lines: Sequence[str], keys: Sequence[_SortKey], options: Program
     if not keys and general.strip("r"):
         parts = [(lambda line: _value(line, general), "r" in general)]
     for function, is_reverse in parts:
-        ordered.sort(key=function, reverse=is_reverse)
-        if is_reverse and not uses_whole:
-            # A reverse sort of equal lines keeps their order.
-            ordered = list(ordered)
+        ordered = yield from _ordered(ordered, function, is_reverse=is_reverse)
     if "u" not in options:
         return ordered
     unique: list[str] = []
     last: Any = object()
-    for line in ordered:
-        value = tuple(function(line) for function, _ in parts) or (line,)
-        if value != last:
-            unique.append(line)
-        last = value
+    for part in slices(ordered, LINES_AT_ONCE):
+        yield CommandStart()
+        for line in part:
+            value = tuple(function(line) for function, _ in parts) or (line,)
+            if value != last:
+                unique.append(line)
+            last = value
     return unique
+
+
+def _ordered(lines: Sequence[str], function: Callable[[str], Any], *, is_reverse: bool) -> Lines:
+    """Sort lines by what a function makes of each, those that are equal by their places: short parts, which are merged."""
+    parts = []
+    for part in slices(lines, LINES_AT_ONCE):
+        yield CommandStart()
+        parts.append(sorted(part, key=function, reverse=is_reverse))
+    if len(parts) < 2:
+        return parts[0] if parts else []
+    merged = merge_sorted(*parts, key=function, reverse=is_reverse)
+    ordered: list[str] = []
+    while part := [*islice(merged, _MERGED_AT_ONCE)]:
+        yield CommandStart()
+        ordered += part
+    return ordered
 
 
 def _parse_key(text: str) -> _SortKey:
@@ -340,7 +368,7 @@ def unique(process: Process) -> Run:
             "skip-chars": "s",
         },
     )
-    lines = split_lines((yield from read_all(process, options.arguments[:1])))
+    lines = yield from split_lines((yield from read_all(process, options.arguments[:1])))
     skipped_fields, skipped = number_of(options.get("f", "0")), number_of(options.get("s", "0"))
     width = number_of(options.get("w")) if "w" in options else None
 
@@ -350,18 +378,21 @@ def unique(process: Process) -> Run:
         return line.lower() if "i" in options else line
 
     groups: list[tuple[str, str, int]] = []
-    for line in lines:
-        value = key(line)
-        if groups and groups[-1][0] == value:
-            groups[-1] = (value, groups[-1][1], groups[-1][2] + 1)
-        else:
-            groups.append((value, line, 1))
-    if "d" in options:
-        groups = [group for group in groups if group[2] > 1]
-    if "u" in options:
-        groups = [group for group in groups if group[2] == 1]
-    text = "".join(f"{count:7} {line}\n" if "c" in options else f"{line}\n" for _, line, count in groups)
-    yield write_text(text)
+    for part in slices(lines, LINES_AT_ONCE):
+        yield CommandStart()
+        for line in part:
+            value = key(line)
+            if groups and groups[-1][0] == value:
+                groups[-1] = (value, groups[-1][1], groups[-1][2] + 1)
+            else:
+                groups.append((value, line, 1))
+
+    def shown(groups: Sequence[tuple[str, str, int]]) -> Iterator[str]:
+        for _, line, count in groups:
+            if ("d" not in options or count > 1) and ("u" not in options or count == 1):
+                yield f"{count:7} {line}\n" if "c" in options else f"{line}\n"
+
+    yield from write_lines(groups, shown)
     return 0
 
 

@@ -31,7 +31,7 @@ from .values import Iterator as StepIterator
 _OWN_REFERENCES: Final = 4
 """The references to a value by the variables of this module, while it is counted."""
 _SEQUENCES: Final = (list, tuple)
-_PART: Final = 1_000
+_PART: Final = 100
 _ATOMS: Final = frozenset([int, float, complex, str, bytes, bytearray])
 _FOLLOWED: Final[tuple[type, ...]] = (
     list, tuple, dict, set, frozenset, deque, FunctionType, GeneratorType, CellType, BulkText, Builtin, Frame, Function,

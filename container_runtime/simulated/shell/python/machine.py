@@ -55,7 +55,7 @@ _PAUSE: Final = 0.001
 """The time that so many commands take."""
 _COUNTED_EVERY: Final = 16 << 20
 """The bytes that are allocated before the memory of all values is counted."""
-_COUNTED_AT_ONCE: Final = 1_024
+_COUNTED_AT_ONCE: Final = 64
 _REPORTED_FROM: Final = 8 << 20
 """The bytes from which on the values of a script count as memory of its container."""
 _NEVER_STORED: Final = 1_000_000_000

@@ -1,0 +1,42 @@
+"""Whose turn it is to work: one command in each turn of the event loop, so that many take no more of it than one does."""
+
+import asyncio
+from collections import deque
+from typing import Final
+from weakref import WeakKeyDictionary
+
+
+class _Queue:
+    """The commands of an event loop that wait for their turn."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._call_soon = loop.call_soon
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    def add(self, turn: "asyncio.Future[None]") -> None:
+        self._waiting.append(turn)
+        if len(self._waiting) == 1:
+            self._call_soon(self._wake_first)
+
+    def _wake_first(self) -> None:
+        while self._waiting and self._waiting[0].done():  # its command was cancelled
+            del self._waiting[0]
+        if not self._waiting:
+            return
+        self._waiting.popleft().set_result(None)
+        if self._waiting:
+            self._call_soon(self._wake_first)
+
+
+_QUEUES: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue]] = WeakKeyDictionary()
+
+
+async def next_turn() -> None:
+    """Wait until the present command may go on: after all other ready tasks, and after the commands that have waited longer."""
+    loop = asyncio.get_running_loop()
+    queue = _QUEUES.get(loop)
+    if queue is None:
+        queue = _QUEUES[loop] = _Queue(loop)
+    turn = loop.create_future()
+    queue.add(turn)
+    await turn
