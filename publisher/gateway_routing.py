@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl
 
 from msgspec import Struct
+from msgspec.structs import replace
 from sortedcontainers import SortedKeyList
 
 from mockube.apimachinery import meta
@@ -18,6 +19,10 @@ from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.resources import Key
 from mockube.container_runtime.simulated.network.ingress import Backend
+from mockube.container_runtime.simulated.network.request_paths import (
+    normal_path,
+    path_without_escaped_slashes,
+)
 
 from .http_routing import FixedAnswer, Forward, Header, ProxiedRequest
 
@@ -137,6 +142,10 @@ class GatewayRouter:
         return b""
 
     def decide(self, request: ProxiedRequest) -> FixedAnswer | Forward:
+        path = path_without_escaped_slashes(request.path)
+        if path != request.path:
+            return FixedAnswer(status=307, headers=[("Location", f"{path}{request.query}")])
+        request = replace(request, target=f"{normal_path(path)}{request.query}")
         query = (
             parse_qsl(request.query[1:], keep_blank_values=True, max_num_fields=1000) if request.query else []
         )

@@ -9,9 +9,9 @@ from typing import Final, Protocol
 
 from mockube.component_base import supervision
 from mockube.component_base.clock import Clock
-from mockube.component_base.http1 import heads
+from mockube.component_base.http1 import heads, requests
 from mockube.component_base.http1.heads import ProtocolError, RequestHead, ResponseHead
-from mockube.component_base.http1.reading import END, NEED_DATA, RequestReader, ResponseReader
+from mockube.component_base.http1.reading import END, NEED_DATA, ResponseReader, StrictRequestReader
 from mockube.component_base.http1.states import State
 from mockube.component_base.http1.writing import (
     LAST_CHUNK,
@@ -30,15 +30,21 @@ _READ: Final = 32 << 10
 _HOP_HEADERS: Final = frozenset(
     {
         "connection",
+        "expect",
+        "http2-settings",
         "keep-alive",
+        "proxy-authorization",
         "proxy-connection",
         "te",
         "trailer",
         "transfer-encoding",
         "upgrade",
-        "expect",
     }
 )
+_OWN_HEADERS: Final = _HOP_HEADERS | {"content-length", "host"}
+"""The headers that the proxy writes itself, whatever a client says about them in Connection."""
+_UNSAFE_PROTOCOL: Final = "h2c"
+"""HTTP/2, in which a client could send requests that no rule has seen."""
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -69,21 +75,12 @@ class HttpProxy:
         self._router = router
         self._open_backend = open_backend
         self._clock = clock
-        self._reader = RequestReader()
+        self._reader = StrictRequestReader()
 
     async def serve(self, address: str, port: int, *, uses_tls: bool) -> None:
         """Serve requests until the client leaves, or sends what is no request."""
         while (head := await self._read_head()) is not None:
-            headers = {name.lower(): value for name, value in heads.pairs(head)}
-            request = ProxiedRequest(
-                method=head.method,
-                target=head.target if head.target.startswith("/") else "/",
-                host=_host(headers.get("host", "")),
-                headers=headers,
-                uses_tls=uses_tls,
-                client=address,
-                port=port,
-            )
+            request = _proxied_request(head, address, port, uses_tls=uses_tls)
             decision = self._router.decide(request)
             if isinstance(decision, Forward):
                 stays_open = await self._forward(head, request, decision)
@@ -107,10 +104,8 @@ class HttpProxy:
             return None
         except TimeoutError:
             return None
-        except ProtocolError:
-            await self._write_answer(
-                FixedAnswer(status=400, body=self._router.error_body(400)), keeps_open=False
-            )
+        except ProtocolError as error:
+            await self._write_error(error.status)
             return None
 
     async def _answer(self, head: RequestHead, answer: FixedAnswer) -> bool:
@@ -121,6 +116,11 @@ class HttpProxy:
         keeps_open = self._reader.keeps_open
         await self._write_answer(answer, keeps_open=keeps_open, is_head=head.method == "HEAD")
         return keeps_open
+
+    async def _write_error(self, status: int) -> None:
+        await self._write_answer(
+            FixedAnswer(status=status, body=self._router.error_body(status)), keeps_open=False
+        )
 
     async def _write_answer(self, answer: FixedAnswer, *, keeps_open: bool, is_head: bool = False) -> None:
         headers = [
@@ -141,9 +141,7 @@ class HttpProxy:
         """Send a request to its backend, and the response to the client; return whether the connection stays open."""
         length = request.headers.get("content-length", "")
         if forward.max_body and length.isdecimal() and int(length) > forward.max_body:
-            await self._write_answer(
-                FixedAnswer(status=413, body=self._router.error_body(413)), keeps_open=False
-            )
+            await self._write_error(413)
             return False
         backend = await self._open_backend(forward)
         if isinstance(backend, int):
@@ -153,12 +151,12 @@ class HttpProxy:
         exchange = _Exchange(self._client, self._reader, backend, self._clock)
         try:
             status = await exchange.run(head, request, forward, self._body)
+        except InvalidHead:
+            status = 502
         finally:
             await backend.close()
         if status:
-            await self._write_answer(
-                FixedAnswer(status=status, body=self._router.error_body(status)), keeps_open=False
-            )
+            await self._write_error(status)
             return False
         return exchange.keeps_open
 
@@ -166,11 +164,14 @@ class HttpProxy:
 class _Exchange:
     """A request to a backend, and its response."""
 
-    def __init__(self, client: ByteStream, reader: RequestReader, backend: Backend, clock: Clock) -> None:
+    def __init__(
+        self, client: ByteStream, reader: StrictRequestReader, backend: Backend, clock: Clock
+    ) -> None:
         self._client = client
         self._reader = reader
         self._backend = backend
         self._clock = clock
+        self._has_malformed_body = False
         self.keeps_open = False
 
     async def run(
@@ -182,10 +183,10 @@ class _Exchange:
     ) -> int:
         """Return the status of the error if the backend sent no response; 0 if it did."""
         is_chunked = "transfer-encoding" in request.headers
-        upgrade = request.headers.get("upgrade", "")
+        protocols = _protocols(head, request)
         try:
-            await self._backend.write(_request_head(head, request, forward, is_chunked=is_chunked))
-        except (InvalidHead, StreamsClosed):
+            await self._backend.write(_request_head(head, request, forward, protocols))
+        except StreamsClosed:
             return 502
         if request.headers.get("expect", "").lower() == "100-continue":
             await self._client.write(_CONTINUE)
@@ -193,26 +194,35 @@ class _Exchange:
         try:
             response = ResponseReader(head.method)
             answer = await self._read_response_head(response, forward)
+            if self._has_malformed_body:
+                return 400
             if isinstance(answer, int):
                 return answer
             if answer.status == 101:
-                await self._client.write(
-                    _response_head(answer, forward, [("Connection", "Upgrade"), ("Upgrade", upgrade)])
-                )
+                protocol = answer.header("upgrade")
+                if not protocol or protocol.lower() not in protocols.lower().split(", "):
+                    return 502
+                await sender
+                switch = [("Connection", "Upgrade"), ("Upgrade", protocol)]
+                await self._client.write(_response_head(answer, forward, switch))
                 await self._pump(response.take_rest())
                 return 0
             await self._relay(head, answer, response, forward)
-            self.keeps_open = self.keeps_open and sender.done()
             return 0
         finally:
             await supervision.cancel_and_wait([sender])
 
     async def _send(self, body: AsyncIterator[bytes], *, is_chunked: bool) -> None:
-        with suppress(StreamsClosed, ProtocolError):
+        try:
             async for part in body:
                 await self._backend.write(encode_chunk(part) if is_chunked else part)
             if is_chunked:
                 await self._backend.write(LAST_CHUNK)
+        except StreamsClosed:
+            pass
+        except ProtocolError:
+            self._has_malformed_body = True
+            await self._backend.close()
 
     async def _read_response_head(self, response: ResponseReader, forward: Forward) -> ResponseHead | int:
         try:
@@ -232,7 +242,8 @@ class _Exchange:
         self, head: RequestHead, answer: ResponseHead, response: ResponseReader, forward: Forward
     ) -> None:
         """Send the response to the client, its body piece by piece."""
-        length = answer.header("content-length")
+        length, *others = {each.strip() for each in answer.header("content-length").split(",")}
+        length = length if length.isdecimal() and not others else ""
         has_body = response.state is not State.DONE
         is_chunked = has_body and not (length and response.state is State.LENGTH) and not head.is_1_0
         self.keeps_open = self._reader.keeps_open and not (
@@ -274,6 +285,26 @@ async def _copy(source: ByteStream, target: ByteStream) -> None:
             await target.write(data)
 
 
+def _proxied_request(head: RequestHead, client: str, port: int, *, uses_tls: bool) -> ProxiedRequest:
+    """Return what rules see of a request: of headers that are repeated all values, of a URL its own host."""
+    headers = dict[str, str]()
+    for name, value in heads.pairs(head):
+        key = name.lower()
+        headers[key] = f"{headers[key]},{value}" if key in headers else value
+    target = head.target
+    if not target.startswith("/"):
+        headers["host"], target = requests.split_url(target)
+    return ProxiedRequest(
+        method=head.method,
+        target=target,
+        host=_host(headers.get("host", "")),
+        headers=headers,
+        uses_tls=uses_tls,
+        client=client,
+        port=port,
+    )
+
+
 def _host(text: str) -> str:
     """Return the host in a Host header, without its port."""
     if text.startswith("["):
@@ -281,42 +312,54 @@ def _host(text: str) -> str:
     return text.partition(":")[0].lower()
 
 
-def _request_head(head: RequestHead, request: ProxiedRequest, forward: Forward, *, is_chunked: bool) -> bytes:
-    replaced = {name.lower() for name, _ in forward.headers}
-    of_connection = {word.strip().lower() for word in request.headers.get("connection", "").split(",")}
-    # Of two lengths of a body, only the one by which it was read must go on.
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.strip().lower() for word in text.split(","))
+
+
+def _protocols(head: RequestHead, request: ProxiedRequest) -> str:
+    """Return the protocols to which a client asks to switch, with commas between them; "" for none."""
+    if head.is_1_0 or "upgrade" not in _words(request.headers.get("connection", "")):
+        return ""
+    protocols = (protocol.strip() for protocol in request.headers.get("upgrade", "").split(","))
+    return ", ".join(protocol for protocol in protocols if protocol.lower() != _UNSAFE_PROTOCOL)
+
+
+def _request_head(head: RequestHead, request: ProxiedRequest, forward: Forward, protocols: str) -> bytes:
+    """Return the head for the backend. Nothing that a client sends decides how it ends, but the body that was read."""
+    present = request.headers
     skipped = (
-        _HOP_HEADERS | replaced | of_connection | {"host"} | ({"content-length"} if is_chunked else set())
+        _OWN_HEADERS | _words(present.get("connection", "")) | {name.lower() for name, _ in forward.headers}
     )
-    passed_headers = [(name, value) for name, value in heads.pairs(head) if name.lower() not in skipped]
-    upgrade = request.headers.get("upgrade")
-    connection = [("Connection", "Upgrade"), ("Upgrade", upgrade)] if upgrade else [("Connection", "close")]
+    framing: list[Header] = []
+    if "transfer-encoding" in present:
+        framing = [("Transfer-Encoding", "chunked")]
+    elif "content-length" in present:
+        framing = [("Content-Length", present["content-length"])]
     headers = [
-        ("Host", forward.host or request.headers.get("host", "")),
-        *passed_headers,
-        *((name, value) for name, value in forward.headers if value),
-        *forward.added_headers,
-        *connection,
-        *([("Transfer-Encoding", "chunked")] if is_chunked else []),
+        ("Host", forward.host or present.get("host", "")),
+        *((name, value) for name, value in heads.pairs(head) if name.lower() not in skipped),
+        *_of_rules(forward.headers),
+        *_of_rules(forward.added_headers),
+        *([("Connection", "Upgrade"), ("Upgrade", protocols)] if protocols else [("Connection", "close")]),
+        *framing,
     ]
     return encode_request(head.method, forward.target, headers)
 
 
+def _of_rules(headers: Iterable[Header]) -> Iterable[Header]:
+    """Return the headers that rules set, without those that only the proxy may write."""
+    return ((name, value) for name, value in headers if value and name.lower() not in _OWN_HEADERS)
+
+
 def _response_head(answer: ResponseHead, forward: Forward, framing: Iterable[Header]) -> bytes:
     replaced = {name.lower() for name, _ in forward.response_headers}
-    passed_headers = [
-        (name, value)
-        for name, value in heads.pairs(answer)
-        if name.lower() not in _HOP_HEADERS
-        and name.lower() not in replaced
-        and name.lower() != "content-length"
-    ]
+    skipped = _OWN_HEADERS | _words(answer.header("connection")) | replaced
     headers = [
-        *passed_headers,
-        *((name, value) for name, value in forward.response_headers if value),
-        *forward.added_response_headers,
+        *((name, value) for name, value in heads.pairs(answer) if name.lower() not in skipped),
+        *_of_rules(forward.response_headers),
+        *_of_rules(forward.added_response_headers),
         *framing,
     ]
-    reason = answer.reason.decode("latin-1") or "Unknown"
-    lines = [f"HTTP/1.1 {answer.status} {reason}", *(f"{name}: {value}" for name, value in headers), "", ""]
-    return "\r\n".join(lines).encode("utf-8", "surrogateescape")
+    return encode_response(
+        answer.status, headers, reason=answer.reason.decode("utf-8", "surrogateescape") or "Unknown"
+    )

@@ -17,6 +17,7 @@ from mockube.container_runtime.simulated.network.ingress import (
     IngressRule,
     find_rule,
     is_canary,
+    matched_path,
     rewritten_path,
     rules_of,
     sort_rules,
@@ -183,17 +184,22 @@ class IngressRouter:
 
     def decide(self, request: ProxiedRequest) -> FixedAnswer | Forward:
         for controller, table in self._tables.items():
-            rule = find_rule(table.of_host, controller, request.host, request.path)
+            path = matched_path(controller, request.path)
+            if path is None:
+                return self._error(400)
+            rule = find_rule(table.of_host, controller, request.host, path)
             if rule is not None:
                 if controller == NGINX:
-                    return self._decide_by_nginx(table, rule, request)
+                    return self._decide_by_nginx(table, rule, request, path)
                 return Forward(
-                    backend=rule.backend, target=request.target, headers=_forwarded_headers(request)
+                    backend=rule.backend,
+                    target=f"{path}{request.query}",
+                    headers=_forwarded_headers(request),
                 )
         return self._error(404)
 
     def _decide_by_nginx(
-        self, table: IngressTable, rule: IngressRule, request: ProxiedRequest
+        self, table: IngressTable, rule: IngressRule, request: ProxiedRequest, path: str
     ) -> FixedAnswer | Forward:
         options = _options(rule.ingress)
         if refusal := self._refusal(options, request):
@@ -204,16 +210,17 @@ class IngressRouter:
         protocol = _backend_protocol(options)
         if protocol not in _PROTOCOLS:
             return _not_simulated(f"backend-protocol: {protocol}")
-        path = rewritten_path(rule, request.path)
+        rewritten = rewritten_path(rule, path)
         prefix = options.get("x-forwarded-prefix", "")
         return Forward(
             backend=chosen.backend,
-            target=f"{path}{request.query}",
+            target=f"{rewritten or request.path}{request.query}",
             host=options.get("upstream-vhost", ""),
             uses_tls=protocol == "HTTPS",
             headers=[
                 *_forwarded_headers(request),
-                *([("X-Forwarded-Prefix", prefix)] if prefix and path != request.path else []),
+                *([("X-Forwarded-Prefix", prefix)] if prefix and rewritten else []),
+                *((name, "") for name in request.headers if not name.replace("-", "").isalnum()),
             ],
             seconds=float(int_or_none(options.get("proxy-read-timeout", "")) or 60),
             max_body=_size(options.get("proxy-body-size", "")),

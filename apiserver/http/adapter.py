@@ -10,12 +10,14 @@ from typing import Any, Final
 
 from aiohttp import StreamReader, hdrs, web
 from aiohttp.http import HttpVersion11, RawRequestMessage, StreamWriter
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from mockube.apimachinery import status, uri
 from mockube.apiserver.authn.authenticators import PeerCertificates
 from mockube.apiserver.request.request import Frame, Request
 from mockube.apiserver.request.response import PIECE, Response
 from mockube.component_base.aiohttp_protocol import HeadWriter
+from mockube.component_base.http1 import requests
 from mockube.component_base.tracebacks import drop_frames
 
 from .backend_connection import LIMIT
@@ -64,7 +66,8 @@ class SocketClient:
         self.message = message
         self.payload = payload
         self.head = ""
-        self.keeps_open = not message.should_close
+        # After a request for a protocol that it does not know, aiohttp's parser drops what follows.
+        self.keeps_open = not (message.should_close or (message.upgrade and not connection.is_upgraded))
         """Whether the connection can serve another request after this one."""
         self._connection = connection
         self._http: web.BaseRequest | None = None
@@ -72,15 +75,18 @@ class SocketClient:
         self._is_written = False
 
     def request(self) -> Request:
-        message = self.message
+        message, headers = self.message, self.message.headers
         url = message.url
-        if url.absolute:
+        if url.absolute:  # its host is that of the request
             url = url.relative()
+            edited = CIMultiDict(headers)
+            edited[hdrs.HOST] = requests.split_url(message.path)[0]
+            headers = CIMultiDictProxy(edited)
         return Request(
             message.method,
             uri.unescape(url.raw_path),
             url.raw_query_string,
-            message.headers,
+            headers,
             self,
             version=message.version,
         )

@@ -132,6 +132,21 @@ async def _copy_to_client(backend: BackendConnection, writer: asyncio.StreamWrit
         await flush(writer)
 
 
+def framing(request: Request) -> list[tuple[str, str]]:
+    """Return the header that frames the body of a request when it is forwarded; none without a body."""
+    if not request.client.has_body:
+        return []
+    length = request.header("Content-Length")
+    return [("Content-Length", length)] if length else [("Transfer-Encoding", "chunked")]
+
+
+async def send_content(backend: BackendConnection, request: Request) -> None:
+    """Send the body of a request as `framing` says."""
+    if request.client.has_body:
+        body = cast("SocketClient", request.client).content()
+        await send_body(backend, body, is_chunked=not request.header("Content-Length"))
+
+
 async def send_body(
     backend: BackendConnection, body: bytes | AsyncIterator[bytes] | None, *, is_chunked: bool
 ) -> None:
@@ -186,6 +201,11 @@ def switch_error(protocol: str, connection: str) -> str:
     return f'backend tried to switch protocol {quote(protocol)} when "" was requested'
 
 
-def is_upgrade(request: Request) -> bool:
+def named_in_connection(request: Request) -> frozenset[str]:
+    """Return the words of Connection: names of headers that belong to the connection alone, and its options."""
     connection = ",".join(request.headers.getall("Connection", ())).lower()
-    return "upgrade" in {word.strip() for word in connection.split(",")} and "Upgrade" in request.headers
+    return frozenset(word.strip() for word in connection.split(","))
+
+
+def is_upgrade(request: Request) -> bool:
+    return "upgrade" in named_in_connection(request) and "Upgrade" in request.headers

@@ -4,7 +4,7 @@ import base64
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from http import HTTPStatus
-from typing import Final, cast
+from typing import Final
 
 from multidict import CIMultiDict
 
@@ -113,13 +113,7 @@ class ReverseProxy:
     # --- requests
 
     async def _forward(self, request: Request, location: Location) -> Response:
-        headers = _forwarded_headers(request)
-        length = request.header("Content-Length")
-        has_body = request.client.has_body
-        if has_body and not length:
-            headers.append(("Transfer-Encoding", "chunked"))
-        elif has_body:
-            headers.append(("Content-Length", length))
+        headers = [*_forwarded_headers(request), *exchanges.framing(request)]
         try:
             async with self._dialer.dial(location, request.user.name) as backend:
                 await backend.send_head(
@@ -132,10 +126,7 @@ class ReverseProxy:
                         ("Connection", "close"),
                     ],
                 )
-                if has_body:
-                    await exchanges.send_body(
-                        backend, cast("SocketClient", request.client).content(), is_chunked=not length
-                    )
+                await exchanges.send_content(backend, request)
                 head = await backend.read_head()
                 if head.status == HTTPStatus.SWITCHING_PROTOCOLS:
                     raise ApiError(exchanges.switch_error(head.header("upgrade"), head.header("connection")))
@@ -162,6 +153,7 @@ class ReverseProxy:
                     *_upgrade_headers(request),
                 ]
                 await backend.send_head(request.method, _target(location), headers)
+                await exchanges.send_content(backend, request)
                 return await exchanges.switch_protocols(request, backend)
         except DialFailed as error:
             raise ApiError(f"error dialing backend: {error}") from error
@@ -246,7 +238,7 @@ def _own_headers(request: Request) -> Headers:
 
 
 def _forwarded_headers(request: Request) -> Headers:
-    named = {word.strip().lower() for word in ",".join(request.headers.getall("Connection", ())).split(",")}
+    named = exchanges.named_in_connection(request)
     headers = [
         (name, value)
         for name, value in _own_headers(request)
@@ -272,15 +264,14 @@ def _upgrade_headers(request: Request) -> Headers:
     headers = [
         (name, value)
         for name, value in _own_headers(request)
-        if name.lower() not in ("x-forwarded-for", "content-length")
+        if name.lower() not in ("x-forwarded-for", "content-length", "transfer-encoding")
     ]
     if SUBPROTOCOL in request.headers:
         _, others = token_of_subprotocols(request.subprotocols)
         headers = [(name, value) for name, value in headers if name.lower() != SUBPROTOCOL.lower()]
         headers += [(SUBPROTOCOL, ", ".join(others))] if others else []
-    return [*headers, *_forwarded_for(request), ("Content-Length", "0")][
-        : None if request.method == "POST" else -1
-    ]
+    no_body = [("Content-Length", "0")] if request.method == "POST" else []
+    return [*headers, *_forwarded_for(request), *(exchanges.framing(request) or no_body)]
 
 
 def _response_headers(head: ResponseHead, request: Request, location: Location) -> CIMultiDict[str]:

@@ -23,6 +23,7 @@ from aiohttp.helpers import rfc822_formatted_time
 from aiohttp.http import HttpVersion, HttpVersion10, HttpVersion11, RawRequestMessage, StreamWriter
 
 from mockube.apiserver.request.response import NOT_CACHED, PIECE, Response, compress, warning_headers
+from mockube.component_base.http1 import requests
 
 BAD_REQUEST: Final = "400 Bad Request"
 TOO_LARGE: Final = "431 Request Header Fields Too Large"
@@ -34,9 +35,7 @@ _COMPRESSED: Final = b"Content-Encoding: gzip\r\nVary: Accept-Encoding\r\nTransf
 _REQUEST_LINE: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+ [^ ]+ HTTP/(\d)\.(\d)", re.DOTALL)
 _NAME: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-][!#$%&'*+.^_`|~0-9A-Za-z -]*")
 """The name of a header as Go parses it first; a name with a space is refused later, with another message."""
-_HOST: Final = re.compile(r"[0-9A-Za-z!$%&'()*+,\-.:;=\[\]_~]*")
 _VERSIONS: Final = (HttpVersion11, HttpVersion10)
-_WRONG_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
 
 
 class Refusal(Response):
@@ -166,7 +165,7 @@ def _refusal_of_fields(
         return _VERSION
     if not hosts and not is_old and not is_connect:
         return f"{BAD_REQUEST}: missing required Host header"
-    if hosts and not _is_host(hosts[0].decode("latin-1")):
+    if hosts and not requests.is_host(hosts[0].decode("latin-1")):
         return _MALFORMED_HOST
     return f"{BAD_REQUEST}: invalid header name" if any(b" " in name for name in values) else BAD_REQUEST
 
@@ -176,27 +175,20 @@ def refusal_of_request(message: RawRequestMessage) -> str:
     version, headers, target = message.version, message.headers, message.path
     if version not in _VERSIONS:
         return _VERSION if headers else BAD_REQUEST  # a request of HTTP/0.9 is a single line
-    if hdrs.TRANSFER_ENCODING in headers and version == HttpVersion11:
+    if hdrs.TRANSFER_ENCODING in headers:
+        if version == HttpVersion10:
+            return BAD_REQUEST  # Go ignores the header, and other servers do not
         encodings = [
             value.strip().encode("latin-1", "replace") for value in headers.getall(hdrs.TRANSFER_ENCODING)
         ]
         if not _is_chunked_or_absent(encodings):
             return NOT_IMPLEMENTED
-    if not _is_host(headers.get(hdrs.HOST, "")):
+    if not requests.is_host(headers.get(hdrs.HOST, "")):
         return _MALFORMED_HOST
-    if "%" in target and _WRONG_ESCAPE.search(target.partition("?")[0]):
-        return BAD_REQUEST
-    return _NO_CONNECT if message.method == hdrs.METH_CONNECT and not target.startswith("/") else ""
+    if message.method == hdrs.METH_CONNECT and not target.startswith("/"):
+        return _NO_CONNECT
+    return "" if requests.is_target(target) or target == "*" else BAD_REQUEST
 
 
 def _is_chunked_or_absent(encodings: Sequence[bytes]) -> bool:
     return not encodings or (len(encodings) == 1 and encodings[0].lower() == b"chunked")
-
-
-def _is_host(host: str) -> bool:
-    """Return whether a Host header has only characters of hosts and ports."""
-    return (_is_usual_host if len(host) <= _USUAL_LENGTH else _HOST.fullmatch)(host) is not None
-
-
-_USUAL_LENGTH: Final = 255
-_is_usual_host = lru_cache(maxsize=256)(_HOST.fullmatch)

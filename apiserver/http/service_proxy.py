@@ -117,8 +117,9 @@ class ServiceProxy:
         if exchanges.is_upgrade(request) and isinstance(request.client, SocketClient):
             return await self._exchanges.run(request, self._upgrade(remote, request, address, target))
         with client_span(request.method, f"https://{_authority(address)}{target}"):
-            if isinstance(address, Location):
-                forwarding = self._forward_to_pod(remote, request, address, target)
+            # aiohttp's client writes methods in upper case, so that another method than the authorized one would be forwarded.
+            if isinstance(address, Location) or not request.method.isupper():
+                forwarding = self._forward_alone(remote, request, address, target)
                 return await self._exchanges.run(request, forwarding)
             return await self._forward_to_address(remote, request, address, target)
 
@@ -140,19 +141,20 @@ class ServiceProxy:
             return text_response(f"error trying to reach service: {reason}\n", HTTPStatus.SERVICE_UNAVAILABLE)
         return await self._response_of(request, response)
 
-    async def _forward_to_pod(
-        self, remote: RemoteAPIService, request: Request, pod: Location, target: str
+    async def _forward_alone(
+        self, remote: RemoteAPIService, request: Request, address: Address, target: str
     ) -> Response:
-        """Forward a request to a pod, over a new connection."""
-        headers = _traced_headers(request, pod.authority)
+        """Forward a request over a new connection."""
+        host = _authority(address)
+        headers = _traced_headers(request, host)
         body, _ = await _body(request, headers)
         if isinstance(body, bytes):
             headers["Content-Length"] = str(len(body))
         elif body is not None and "Content-Length" not in headers:
             headers["Transfer-Encoding"] = "chunked"
         try:
-            async with self._connect(remote, pod) as backend:
-                await backend.send_head(request.method, target, [("Host", pod.authority), *headers.items()])
+            async with self._connect(remote, address) as backend:
+                await backend.send_head(request.method, target, [("Host", host), *headers.items()])
                 await exchanges.send_body(backend, body, is_chunked="Transfer-Encoding" in headers)
                 head = await backend.read_head()
                 record_status(head.status)
@@ -172,9 +174,11 @@ class ServiceProxy:
         host = _authority(address)
         headers = _forwarded_headers(request, host)
         _add_upgrade(headers, request)
+        headers.extend(exchanges.framing(request))
         try:
             async with self._connect(remote, address) as backend:
                 await backend.send_head(request.method, target, [("Host", host), *headers.items()])
+                await exchanges.send_content(backend, request)
                 return await exchanges.switch_protocols(request, backend)
         except (OSError, DialFailed, Timeout) as error:
             reason = _dial_problem(error, host) if isinstance(error, OSError) else error
@@ -371,9 +375,10 @@ def _sorted_query(request: Request) -> str:
 
 def _forwarded_headers(request: Request, host: str) -> CIMultiDict[str]:
     headers: CIMultiDict[str] = CIMultiDict()
+    not_forwarded = _NOT_FORWARDED | exchanges.named_in_connection(request)
     for name, value in request.headers.items():
         lowered = name.lower()
-        if lowered not in _NOT_FORWARDED and not lowered.startswith(_USER_PREFIXES):
+        if lowered not in not_forwarded and not lowered.startswith(_USER_PREFIXES):
             headers.add(name, value)
     before = headers.popall("X-Forwarded-For", [])
     headers["X-Forwarded-For"] = ", ".join([*before, request.source] if request.source else before)

@@ -15,13 +15,18 @@ _CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 """What a header must not contain, as in Go: control characters other than a tab."""
 _TRAILER: Final = re.compile(rb"(?:" + _FIELD + rb"|[ \t][^\x00-\x08\x0a-\x1f\x7f]*+)")
 _TOKEN: Final = b"!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_FRAMING: Final = frozenset({b"connection", b"content-length", b"transfer-encoding"})
+_JOINED: Final = frozenset({b"connection", b"content-length", b"host", b"transfer-encoding"})
 _SHOWN: Final = 100
 """Bytes of the other side's that an error repeats."""
 
 
 class ProtocolError(Exception):
     """What the other side has sent is not HTTP/1.1."""
+
+    def __init__(self, problem: str, status: int = 400) -> None:
+        super().__init__(problem)
+        self.status = status
+        """What a server returns."""
 
 
 class BadStartLine(ProtocolError):
@@ -50,7 +55,7 @@ class ResponseHead(NamedTuple):
     reason: bytes
     is_1_0: bool
     fields: dict[bytes, bytes]
-    """The first value of each header by its lower-case name; all values, joined by commas, of those that frame a message."""
+    """The first value of each header by its lower-case name; all values, joined by commas, of Host and those that frame a message."""
     raw: bytes
     """All bytes of the head."""
 
@@ -80,7 +85,12 @@ def parse_response(raw: bytes) -> ResponseHead:
 
 def parse_request(raw: bytes) -> RequestHead:
     (method, target, minor), lines = _split(raw, "request", _USUAL_REQUEST.fullmatch, _REQUEST_LINE.fullmatch)
-    return RequestHead(method.decode(), target.decode("latin-1"), minor == b"0", _fields(lines), raw)
+    return RequestHead(method.decode(), _text(target), minor == b"0", _fields(lines), raw)
+
+
+def is_usual_request(raw: bytes) -> bool:
+    """Return whether all lines of a request's head end with CRLF, and none continues."""
+    return _USUAL_REQUEST.fullmatch(raw) is not None
 
 
 def check_beginning(data: bytes, kind: str) -> None:
@@ -175,7 +185,7 @@ def _fields_with_repeated(lines: Sequence[bytes]) -> dict[bytes, bytes]:
     for line in lines:
         name, _, value = line.partition(b":")
         values.setdefault(name.lower(), []).append(value.strip(b" \t"))
-    return {name: b", ".join(each if name in _FRAMING else each[:1]) for name, each in values.items()}
+    return {name: b", ".join(each if name in _JOINED else each[:1]) for name, each in values.items()}
 
 
 def _unfold(lines: Sequence[bytes]) -> list[bytes]:

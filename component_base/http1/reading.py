@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any, Final, Generic
 
-from . import heads
+from . import heads, requests
 from .heads import Head, IncompleteMessage, MessageTooLong, ProtocolError, RequestHead, ResponseHead
 from .states import TRANSITIONS, State, Trigger
 
@@ -57,6 +57,8 @@ class MessageReader(Generic[Head]):
     _head_bytes = 0
     """Bytes of 1xx responses, or of trailers."""
     _excess = 0
+    _chunk_size = _CHUNK_SIZE
+    _skips_empty_lines = False
 
     def receive(self, data: bytes) -> None:
         """Add bytes; no bytes mean that the other side sends no more."""
@@ -112,13 +114,15 @@ class MessageReader(Generic[Head]):
 
     def _read_head(self) -> Head | Signal:
         data, at = self._data, self._at
+        while self._skips_empty_lines and data.startswith(b"\r\n", at):
+            self._at = at = at + 2
         start = max(self._searched, at)
         end = data.find(b"\n\r\n", start)
         bare = data.find(b"\n\n", start, None if end < 0 else end)
         after = bare + 2 if bare >= 0 else end + 3 if end >= 0 else 0
         size = self._head_bytes + (after or len(data)) - at
         if size > MAX_HEAD_BYTES:
-            raise MessageTooLong(f"the {self.kind} header is too long")
+            raise MessageTooLong(f"the {self.kind} header is too long", 431)
         if not after:
             if at < len(data):
                 heads.check_beginning(data[at : at + MAX_LINE_BYTES], self.kind)
@@ -133,6 +137,9 @@ class MessageReader(Generic[Head]):
         elif self._head_bytes:
             self._head_bytes = 0
         return head
+
+    def _check_trailer(self, line: bytes, *, is_first: bool) -> None:
+        heads.check_trailer(line, self.kind, is_first=is_first)
 
     def _body_framing(self, head: Head) -> Trigger | None:
         """Return how the headers frame a body; None if they do not."""
@@ -186,7 +193,7 @@ class MessageReader(Generic[Head]):
         line = self._read_line()
         if line is None:
             return NEED_DATA
-        matched = _CHUNK_SIZE.fullmatch(line)
+        matched = self._chunk_size.fullmatch(line)
         if matched is None:
             raise ProtocolError(f"a chunk of the {self.kind} has a size of {line[:100]!r}")
         self._missing = size = int(matched[1], 16)
@@ -216,7 +223,7 @@ class MessageReader(Generic[Head]):
         if self._head_bytes > MAX_HEAD_BYTES:
             raise MessageTooLong(f"the trailers of the {self.kind} are too long")
         if line:
-            heads.check_trailer(line, self.kind, is_first=is_first)
+            self._check_trailer(line, is_first=is_first)
         else:
             self._move(Trigger.EMPTY_LINE)
         return None
@@ -264,9 +271,10 @@ class ResponseReader(MessageReader[ResponseHead]):
 
 
 class RequestReader(MessageReader[RequestHead]):
-    """Reads the requests of a connection, one after the other."""
+    """Reads the requests of a connection, one after the other. Empty lines between them are ignored, as RFC 9112 wants."""
 
     kind = "request"
+    _skips_empty_lines = True
 
     def _parse(self, raw: bytes) -> RequestHead:
         return heads.parse_request(raw)
@@ -274,6 +282,22 @@ class RequestReader(MessageReader[RequestHead]):
     def _framing(self, head: RequestHead) -> Trigger:
         self.keeps_open = _keeps_open(head)
         return self._body_framing(head) or Trigger.WITHOUT_BODY
+
+
+class StrictRequestReader(RequestReader):
+    """Reads requests that are forwarded: what two servers could read in two ways is refused, as `requests` says."""
+
+    _chunk_size = requests.CHUNK_SIZE
+
+    def _parse(self, raw: bytes) -> RequestHead:
+        requests.check_version(raw)
+        head = super()._parse(raw)
+        requests.check(head)
+        return head
+
+    def _check_trailer(self, line: bytes, *, is_first: bool) -> None:
+        del is_first
+        requests.check_trailer(line)
 
 
 def _keeps_open(head: ResponseHead | RequestHead) -> bool:

@@ -23,9 +23,11 @@ def encode_request(method: str, target: str, headers: Iterable[tuple[str, str]],
     return _encode(f"{method} {target} HTTP/1.1", headers, body)
 
 
-def encode_response(status: int, headers: Iterable[tuple[str, str]], body: bytes = b"") -> bytes:
+def encode_response(
+    status: int, headers: Iterable[tuple[str, str]], body: bytes = b"", *, reason: str = ""
+) -> bytes:
     """Return a response. `headers` include what frames its body."""
-    return _encode(f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", headers, body)
+    return _encode(f"HTTP/1.1 {status} {reason or HTTPStatus(status).phrase}", headers, body)
 
 
 def encode_chunk(data: bytes | memoryview) -> bytes:

@@ -18,7 +18,12 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.serving_certificates import self_signed_tls_context, tls_context_of_pair
 from mockube.container_runtime.images.table import PortBehavior
 from mockube.container_runtime.runs import container_status, running_seconds
-from mockube.container_runtime.simulated.network.ingress import rewritten_path, rule_in
+from mockube.container_runtime.simulated.network.ingress import (
+    NGINX,
+    matched_path,
+    rewritten_path,
+    rule_in,
+)
 from mockube.container_runtime.simulated.network.services import RouteTarget, endpoints
 from mockube.container_runtime.simulated.network.view import SyncedView
 from mockube.container_runtime.simulated.pod_files import PodFiles
@@ -183,10 +188,14 @@ class PortResponses:
         await self._view.wait_synced()
         path, mark, query = request.path.partition("?")
         host = request.headers.get("host", "").partition(":")[0]
-        rule = rule_in(self._view, behavior.ingress, host, path)
+        matched = matched_path(behavior.ingress, path)
+        if matched is None:
+            return port_answers.missing_answer(behavior, 400)
+        rule = rule_in(self._view, behavior.ingress, host, matched)
         if rule is None or forwards >= _MAX_FORWARDS:
             return port_answers.missing_answer(behavior)
-        request = replace(request, path=f"{rewritten_path(rule, path)}{mark}{query}")
+        sent = path if behavior.ingress == NGINX else matched
+        request = replace(request, path=f"{rewritten_path(rule, matched) or sent}{mark}{query}")
         target = self._backend_target(*rule.backend)
         target_port = (
             self.open_port(target.pod, target.port) if target is not None and target.pod is not None else None

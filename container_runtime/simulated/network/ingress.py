@@ -17,6 +17,7 @@ from mockube.apimachinery.regexp.perl import PerlPatternError, perl_pattern
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_INGRESS_CLASS
 
+from .request_paths import escaped_for_nginx, nginx_path, normal_path
 from .view import ClusterView
 
 NGINX: Final = "k8s.io/ingress-nginx"
@@ -72,8 +73,13 @@ def backend_of(view: ClusterView, controller: str, host: str, path: str) -> Back
     return None if rule is None else rule.backend
 
 
+def matched_path(controller: str, path: str) -> str | None:
+    """Return the path of a request as a controller compares it with its rules; None if it refuses the request."""
+    return nginx_path(path) if controller == NGINX else normal_path(path)
+
+
 def rule_in(view: ClusterView, controller: str, host: str, path: str) -> IngressRule | None:
-    """Return the rule of a controller for a request; None if there is none."""
+    """Return the rule of a controller for a request with a `matched_path`; None if there is none."""
     rules: dict[str, list[IngressRule]] = {}
     for ingress in view.ingresses():
         if controller_of(view, ingress) == controller:
@@ -125,7 +131,7 @@ def _backend(namespace: str, backend: Any) -> Backend | None:
 
 
 def find_rule(rules_of_host: RulesOf, controller: str, host: str, path: str) -> IngressRule | None:
-    """Return the rule for a request among those of a controller."""
+    """Return the rule for a request with a `matched_path` among those of a controller."""
     host = host.lower()
     _, dot, rest = host.partition(".")
     servers = [host, *([f"*.{rest}"] if dot and host.partition(".")[0] else []), ""]
@@ -198,20 +204,20 @@ def _path_pattern(pattern: str) -> CapturingPattern | None:
 
 
 def rewritten_path(rule: IngressRule, path: str) -> str:
-    """Return the path that the backend gets: that of `rewrite-target` with the groups of the rule's path, if there is one."""
+    """Return the path of `rewrite-target` with the groups of the rule's path in a `matched_path`; "" if it is not rewritten."""
     target = meta.annotations(rule.ingress).get(f"{ANNOTATIONS}rewrite-target")
     if not target or target == rule.path:
-        return path
+        return ""
     groups = match_pattern(rule.path, path)
     if groups is None:
-        return path
+        return ""
     parts, rest = list[str](), target
     while rest:
         before, dollar, rest = rest.partition("$")
         parts.append(before)
         if dollar and rest[:1].isdigit():
             number, rest = int(rest[0]), rest[1:]
-            parts.append(groups[number] if number < len(groups) else "")
+            parts.append(escaped_for_nginx(groups[number]) if number < len(groups) else "")
         elif dollar:
             parts.append(dollar)
     return "".join(parts) or "/"

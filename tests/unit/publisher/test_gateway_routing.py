@@ -284,3 +284,27 @@ def test_class_is_accepted_again_in_its_next_generation_and_by_one_controller():
     }
     accepted = {**changed, "status": {"conditions": [other]}}
     assert class_status(accepted, "2026-01-03T00:00:00Z") == accepted["status"]
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("/public/../admin", 404),
+        ("/public/%2e%2e/admin", 404),
+        ("/admin/..//public/./a%41%20?b=/../c", "/public/aA%20?b=/../c"),
+        ("/public//a", "/public/a"),
+        ("/../public", "/public"),
+    ],
+)
+def test_path_is_normalised_for_rules_and_backends(target, expected):
+    found = router(route("r", rule("public", path("/public")))).decide(request(target))
+    assert (found.target if isinstance(found, Forward) else found.status) == expected
+
+
+@pytest.mark.parametrize(
+    ("target", "location"),
+    [("/public/..%2fadmin?a=%2f", "/admin?a=%2f"), ("/public%5Ca", "/public/a")],
+)
+def test_path_with_an_escaped_slash_is_redirected_to_that_without(target, location):
+    found = router(route("r", rule("public", path("/public")))).decide(request(target))
+    assert (found.status, found.headers) == (307, [("Location", location)])

@@ -1,6 +1,7 @@
 """What becomes of requests by the rules of Ingresses."""
 
 import pytest
+from msgspec import structs
 
 from mockube.client.resources import Key
 from mockube.container_runtime.simulated.network.ingress import NGINX, TRAEFIK
@@ -231,3 +232,48 @@ def test_request_without_rule_gets_page_of_controller():
     assert isinstance(missing, FixedAnswer)
     assert b"<center>nginx</center>" in missing.body
     assert router(controller=TRAEFIK).decide(request()).body == b"404 page not found\n"
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("/public/a", ("public", "/public/a")),
+        ("/public/../admin/2", 404),
+        ("/public/%2e%2e/admin/2", 404),
+        ("/public/..%2fadmin/2", 404),
+        ("/admin/..//public/a?b=/../c", ("public", "/admin/..//public/a?b=/../c")),
+        ("/public%2f..%2fapi%2fx%20y?q", ("api", "/x%20y?q")),
+        ("/api/a%0d%0aX:%20b", ("api", "/a%0D")),
+        ("/api/a%3fb%23", ("api", "/a%3Fb%23")),
+        ("/../public", 400),
+        ("/public/%00", 400),
+    ],
+)
+def test_path_is_normalised_by_nginx_before_rules_are_matched(target, expected):
+    public = ingress("p", ("/public", "Prefix", "public"), host="b.example")
+    api = ingress("q", ("/api/(.*)", "ImplementationSpecific", "api"), host="c.example", rewrite_target="/$1")
+    found = [router(public, api).decide(request(target, host)) for host in ("b.example", "c.example")]
+    forwarded = [(backend(each), each.target) for each in found if isinstance(each, Forward)]
+    assert (forwarded[0] if forwarded else found[0].status) == expected
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("/public/../admin", 404),
+        ("/public/%2e%2e/admin", 404),
+        ("/admin/..//public/./a%41?b=/../c", "/public/aA?b=/../c"),
+        ("/public/..%2fadmin", "/public/..%2Fadmin"),
+    ],
+)
+def test_path_is_normalised_by_traefik_for_rules_and_backends(target, expected):
+    rules = ingress("p", ("/public", "Prefix", "public"), host="a.example")
+    found = router(rules, controller=TRAEFIK).decide(request(target))
+    assert (found.target if isinstance(found, Forward) else found.status) == expected
+
+
+def test_headers_whose_names_a_backend_may_read_as_others_go_no_further_with_nginx():
+    rules = ingress("p", ("/", "Prefix", "public"), host="a.example")
+    names = {"host": "a.example", "x_forwarded_for": "1", "x.y": "2", "x-z": "3"}
+    decided = router(rules).decide(structs.replace(request("/"), headers=names))
+    assert [name for name, value in decided.headers if not value] == ["x_forwarded_for", "x.y"]

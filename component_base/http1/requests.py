@@ -1,0 +1,80 @@
+"""The rules for requests beyond their syntax: what two servers could read in two ways is refused, before anything is forwarded.
+
+Upstream: RFC 9110 and 9112; of what they leave open, the stricter of Go's net/http and nginx.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from .heads import ProtocolError, RequestHead, is_usual_request
+
+CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})(?:;[\t\x20-\x7e\x80-\xff]*)?")
+"""The line before a chunk, without blanks behind the size, which some servers take for a part of it."""
+_TRAILER: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\x00-\x08\x0a-\x1f\x7f]*")
+_OTHER_VERSION: Final = re.compile(
+    rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+ [^ \x00-\x1f\x7f]+ HTTP/(?!1\.[01])[0-9]\.[0-9]\r\n"
+)
+_LENGTH: Final = re.compile(rb"[0-9]{1,15}")
+_HOST: Final = re.compile(r"[0-9A-Za-z!$%&'()*+,\-.:;=\[\]_~]*")
+_WRONG_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
+_USUAL_LENGTH: Final = 255
+
+
+def check_version(raw: bytes) -> None:
+    """Raise a ProtocolError for a head of another version of HTTP."""
+    if _OTHER_VERSION.match(raw):
+        raise ProtocolError("the request has another version of HTTP", 505)
+
+
+def check(head: RequestHead) -> None:
+    """Raise a ProtocolError for a request that is malformed, or whose lines, end, host or target are not certain."""
+    fields = head.fields
+    if not is_usual_request(head.raw):
+        raise ProtocolError("the request has a line without CRLF, or one that continues")
+    host = fields.get(b"host")
+    if (host is None and not head.is_1_0) or not is_host((host or b"").decode("latin-1")):
+        raise ProtocolError("the request has no valid Host header")
+    encoding, length = fields.get(b"transfer-encoding"), fields.get(b"content-length")
+    if encoding is not None:
+        if encoding.lower() != b"chunked":
+            raise ProtocolError(f"the request is encoded as {encoding[:100]!r}", 501)
+        if head.is_1_0 or length is not None:
+            raise ProtocolError("the length of the request's body is not certain")
+    elif length is not None and not _LENGTH.fullmatch(length):
+        raise ProtocolError(f"the request has a length of {length[:100]!r}")
+    if head.method == "CONNECT":
+        raise ProtocolError("the request asks for a tunnel", 405)
+    if not is_target(head.target):
+        raise ProtocolError("the request has no valid target")
+
+
+def check_trailer(line: bytes) -> None:
+    """Raise a ProtocolError for a line behind the last chunk that is no header."""
+    if not _TRAILER.fullmatch(line):
+        raise ProtocolError("the request has an invalid trailer")
+
+
+def is_host(host: str) -> bool:
+    """Return whether a Host header has only characters of hosts and ports."""
+    return (_is_usual_host if len(host) <= _USUAL_LENGTH else _HOST.fullmatch)(host) is not None
+
+
+_is_usual_host = lru_cache(maxsize=256)(_HOST.fullmatch)
+
+
+def is_target(target: str) -> bool:
+    """Return whether a target is a path, or a URL of HTTP; neither has a fragment or an invalid escape."""
+    if "#" in target or ("%" in target and _WRONG_ESCAPE.search(target.partition("?")[0])):
+        return False
+    return target.startswith("/") or split_url(target)[0] != ""
+
+
+def split_url(target: str) -> tuple[str, str]:
+    """Return the host, with its port, and the path and query of a target that is a URL; "" if it is none of HTTP."""
+    scheme, separator, rest = target.partition("://")
+    if not separator or scheme.lower() not in ("http", "https"):
+        return "", target
+    end = min((at for at in map(rest.find, "/?") if at >= 0), default=len(rest))
+    host, path = rest[:end], rest[end:]
+    return (host, path if path.startswith("/") else f"/{path}") if is_host(host) else ("", target)
