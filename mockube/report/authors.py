@@ -32,6 +32,11 @@ def is_component(user: str) -> bool:
     return not user or is_component_client(user)
 
 
+def rank_of(user: str) -> int:
+    """Return the place of a user in a list of authors: people, programs with accounts of their own, the control plane."""
+    return 2 if is_component(user) else 1 if user.startswith(_ACCOUNTS) else 0
+
+
 def is_component_client(user: str) -> bool:
     """Return whether requests of a user are those of a part of the control plane, or of a node.
 

@@ -27,7 +27,7 @@ from mockube.history.all_changes import AllChanges, read_all_changes
 from .candidates import Candidate, candidates, unhealthy_containers
 from .masking import SECRETS, ValueMask, masked_secrets
 from .recording import ContainerLog, Recording, Subject
-from .refusals import refusals
+from .refusals import is_own_call, refusals
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -59,7 +59,8 @@ async def collect(
     """Return what a report of the cluster of a server contains. If `ends_faults`, faults are deleted, as they could refuse its requests."""
     problems: dict[str, ApiError] = {}
     """Why a resource could not be listed."""
-    requests = await _list_control(client, REQUESTS, problems)
+    all_requests = await _list_control(client, REQUESTS, problems)
+    requests = [each for each in all_requests if not is_own_call(each)]
     begin = await _time_of(client)
     marks, faults = [
         sorted(await _list_control(client, kind, problems), key=meta.name) for kind in (MARKS, FAULTS)
@@ -103,6 +104,7 @@ async def collect(
         notes=[
             *_assumed(objects.get("pods", ())),
             *_notes(history, refused, counts, older, omitted_logs, len(chosen)),
+            *_own_calls(len(all_requests) - len(requests)),
         ],
     )
     return without_secrets(recording)
@@ -211,6 +213,11 @@ def _notes(
         yield f"{candidate_count - MAX_EXPLANATIONS} objects that may have a problem are not explained."
     if omitted_logs:
         yield f"The logs of {omitted_logs} containers that are not healthy are left out."
+
+
+def _own_calls(count: int) -> Iterable[str]:
+    if count:
+        yield f"{count} requests with which mockube looked at the cluster are left out."
 
 
 # --- lists

@@ -8,6 +8,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.counted import counted
 from mockube.component_base.printable import printable
 
+_NOT_SET: Final = "(not set)"
 _BACKTICKS: Final = re.compile("`+")
 _ENTITY: Final = re.compile(r"&(?=#?\w+;)")
 _EMPHASIS: Final = re.compile(r"\\(?=[!-/:-@[-`{-~]|$)|[*~]|(?<![^\W_])_|_(?![^\W_])")
@@ -59,13 +60,15 @@ def _problems(problems: Sequence[ReadOnlyTree]) -> Iterator[str]:
     if not problems:
         yield from ("", "Nothing.")
     for problem in problems:
-        yield from ("", f"### {_object(problem['object'])}", "")
+        origins = problem.get("origins", ())
+        heading = origins[0]["object"] if origins else problem["object"]
+        yield from ("", f"### {_object(heading)}", "")
         doubt = "Not known: " if problem["state"] == "Unknown" else ""
         yield f"{doubt}{_text(problem['cause'])}"
         yield ""
-        if problem.get("similarCount"):
-            names = ", ".join(map(_code, problem.get("similar", ())))
-            yield f"- the same state: {problem['similarCount']} more, {names}"
+        yield from map(_origin_write, _writes_of_origins(origins))
+        if origins or problem.get("affected"):
+            yield f"- not healthy because of it: {_affected(problem, origins)}"
         yield from (f"- {_text(each['text'])}" for each in problem.get("evidence", ()))
         yield from (f"- node {_code(each['node'])}: {_node(each)}" for each in problem.get("nodes", ()))
         for log in problem.get("logs", ()):
@@ -73,7 +76,37 @@ def _problems(problems: Sequence[ReadOnlyTree]) -> Iterator[str]:
             yield from ("", f"The log of {_code(log['container'])}{when}:", "", *_fenced(log["lines"]))
         yield from _section("Last writes", [_write(write) for write in problem.get("lastWrites", ())])
         yield from _section("What would change it", [*map(_remedy, problem.get("remedies", ()))])
-        yield from _section("More", [*map(_code, problem.get("commands", ()))])
+        commands = [*problem.get("commands", ()), *(each["command"] for each in origins if "command" in each)]
+        yield from _section("More", [*map(_code, commands)])
+
+
+def _writes_of_origins(origins: Sequence[ReadOnlyTree]) -> Iterator[tuple[ReadOnlyTree, ReadOnlyTree]]:
+    for origin in origins:
+        for write in origin.get("writes", ()):
+            yield origin, write
+
+
+def _origin_write(named: tuple[ReadOnlyTree, ReadOnlyTree]) -> str:
+    """Return a line about a write of what the cause names."""
+    origin, write = named
+    program = f" ({write['program']})" if write.get("program") else ""
+    author = _code(f"{write.get('user') or '(not known)'}{program}")
+    before, after = (write.get(name) or _NOT_SET for name in ("before", "after"))
+    value = after if before == _NOT_SET else f"{before} -> {after}"
+    field = f": {_code(origin['field'] + ': ' + value)}" if origin.get("field") else ""
+    kind = {"ADDED": "created ", "DELETED": "deleted "}.get(write["type"], "wrote ")
+    return f"- {write.get('time') or 'revision ' + str(write['revision'])} {author} {kind}{_object(origin['object'])}{field}"
+
+
+def _affected(problem: ReadOnlyTree, origins: Sequence[ReadOnlyTree]) -> str:
+    """Return the names of the objects that a cause concerns, by kind."""
+    affected = [*problem.get("affected", ())]
+    by_kind: dict[str, list[str]] = {}
+    for each in (*affected, problem["object"]) if origins else affected:
+        by_kind.setdefault(each["kind"].lower(), []).append(each["name"])
+    names = "; ".join(f"{kind} {', '.join(map(_code, some))}" for kind, some in by_kind.items())
+    more = problem.get("affectedCount", 0) - len(affected)
+    return f"{names}{f' and {more} more' if more else ''}"
 
 
 def _node(verdict: ReadOnlyTree) -> str:
@@ -125,7 +158,14 @@ def _write(write: ReadOnlyTree, *, by: bool = True) -> str:
     kind = {"ADDED": "created ", "DELETED": "deleted "}.get(write["type"], "")
     fields = "; ".join(map(_code, write["fields"]))
     more = f" and {write['omittedFields']} more fields" if write.get("omittedFields") else ""
-    return f"{write['time'] or 'revision ' + str(write['revision'])} {kind}{_object(write)}{author}, {write['verb']}{': ' if fields else ''}{fields}{more}"
+    others = write.get("others", ())
+    count = write.get("othersCount", 0)
+    names = (
+        f" and {count} more ({', '.join(map(_code, others))}{', …' if count > len(others) else ''})"
+        if count
+        else ""
+    )
+    return f"{write['time'] or 'revision ' + str(write['revision'])} {kind}{_object(write)}{names}{author}, {write['verb']}{': ' if fields else ''}{fields}{more}"
 
 
 def _section(title: str, lines: Sequence[str]) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""The requests of clients that were refused or failed, those that are alike as one."""
+"""Which requests are those of clients, and which of these were refused or failed, those that are alike as one."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,12 +8,22 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.command_client import AGENT
 
 from .authors import is_component_client
 
 _USUAL: Final = (404, 409, 410)
 """What is not there, conflicts and expired versions belong to the usual course."""
 _ERRORS_FROM: Final = 400
+_CONTROL: Final = "control.mockube.dev"
+_READS: Final = ("get", "list", "watch")
+
+
+def is_own_call(request: ReadOnlyTree) -> bool:
+    """Return whether with a request mockube's own commands looked at a cluster, or controlled it: it is no client's work."""
+    spec, status = request["spec"], request.get("status") or {}
+    is_read = spec.get("verb") in _READS and (status.get("code") or 0) < _ERRORS_FROM
+    return spec.get("agent") == AGENT and (spec.get("group") == _CONTROL or is_read)
 
 
 class Refusal(Struct, frozen=True, kw_only=True):

@@ -13,10 +13,10 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.explanations.commands import command, kind_argument, namespace_flags, why_object
 
-from .authors import Author
+from .causes import Cause, causes_of
 from .recording import ContainerLog, ObjectIdentity, Recording
 from .refusals import Refusal, refusals
-from .writes import Writes, key_of
+from .writes import Writes, WritesOfUser, key_of
 
 MAX_TEXT: Final = 20 * 1024
 """The bytes of a report in Markdown or JSON."""
@@ -28,6 +28,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     """How much of each part a summary has."""
 
     problems: int
+    affected: int
+    """The other objects that are not healthy because of the same."""
     evidence: int
     nodes: int
     writes: int
@@ -43,6 +45,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 FULL: Final = Limits(
     problems=100,
+    affected=200,
     evidence=20,
     nodes=50,
     writes=8,
@@ -57,6 +60,7 @@ FULL: Final = Limits(
 LEVELS: Final = (
     Limits(
         problems=20,
+        affected=40,
         evidence=6,
         nodes=8,
         writes=4,
@@ -69,6 +73,7 @@ LEVELS: Final = (
     ),
     Limits(
         problems=12,
+        affected=24,
         evidence=4,
         nodes=5,
         writes=3,
@@ -81,6 +86,7 @@ LEVELS: Final = (
     ),
     Limits(
         problems=8,
+        affected=12,
         evidence=2,
         nodes=3,
         writes=3,
@@ -93,6 +99,7 @@ LEVELS: Final = (
     ),
     Limits(
         problems=4,
+        affected=8,
         evidence=1,
         nodes=2,
         writes=2,
@@ -105,6 +112,7 @@ LEVELS: Final = (
     ),
     Limits(
         problems=1,
+        affected=2,
         evidence=1,
         nodes=1,
         writes=1,
@@ -117,6 +125,7 @@ LEVELS: Final = (
     ),
     Limits(
         problems=1,
+        affected=2,
         evidence=1,
         nodes=1,
         writes=1,
@@ -148,8 +157,10 @@ def summarize(
 ) -> Tree:
     """Return the summary of a recording, with at most so much of each part, and how much is left out."""
     summarizer = _Summarizer(recording, limits, writes or Writes(recording.changes))
-    problems, refused = recording.explanations, refusals(recording.requests)
+    causes, refused = causes_of(recording), refusals(recording.requests)
+    problems = [summarizer.problem(cause) for cause in causes[: limits.problems]]
     authors, warnings = summarizer.writes.authors(), [*_other_warnings(recording)]
+    shown_authors = _with_named(authors, limits.authors, problems)
     tree: Tree = {
         "title": recording.subject.title,
         "result": recording.subject.result,
@@ -159,14 +170,14 @@ def summarize(
         "time": _last_time(recording),
         "counts": {
             "objects": sum(map(len, recording.objects.values())),
-            "notHealthy": len(problems) + sum(map(len, recording.similar.values())),
+            "notHealthy": sum(1 + len(cause.others) for cause in causes),
             "changes": len(recording.changes),
             "requests": len(recording.requests),
             "events": len(recording.events),
         },
-        "problems": [summarizer.problem(status) for status in problems[: limits.problems]],
+        "problems": problems,
         "refused": [summarizer.refusal(each) for each in refused[: limits.refusals]],
-        "authors": [summarizer.author(*each) for each in authors[: limits.authors]],
+        "authors": [summarizer.author(each) for each in shown_authors],
         "warnings": warnings[: limits.warnings],
         "faults": [
             {"name": meta.name(fault)} | _small(limits, "spec", fault["spec"])
@@ -180,9 +191,9 @@ def summarize(
             *_shortened([*recording.notes[: limits.notes]], limits.text),
             *_omitted(
                 more,
-                (problems, limits.problems, "objects that are not healthy"),
+                (causes, limits.problems, "causes of objects that are not healthy"),
                 (refused, limits.refusals, "refused requests"),
-                (authors, limits.authors, "authors"),
+                (authors, len(shown_authors), "authors"),
                 (warnings, limits.warnings, "warnings"),
                 (recording.faults, limits.refusals, "faults"),
                 (recording.marks, limits.refusals, "marks"),
@@ -208,6 +219,19 @@ def _omitted(more: str, *parts: tuple[Sequence[object], int, str]) -> Iterator[s
             yield f"{len(items) - limit} more {name} are left out{more}."
 
 
+def _with_named(
+    authors: Sequence[WritesOfUser], limit: int, problems: Sequence[ReadOnlyTree]
+) -> Sequence[WritesOfUser]:
+    """Return the first authors, and those of the others whose writes a problem names."""
+    named = {
+        write["user"]
+        for problem in problems
+        for origin in problem.get("origins", ())
+        for write in origin.get("writes", ())
+    }
+    return [*authors[:limit], *(each for each in authors[limit:] if each.user in named)]
+
+
 def _last_time(recording: Recording) -> str:
     """Return the newest time of the data: that of the cluster, whose clock may be another one."""
     times = [change.get("time", "") for change in recording.changes[-1:]]
@@ -223,10 +247,15 @@ class _Summarizer:
             for resource, trees in recording.objects.items()
             for tree in trees
         }
+        self._keys = {
+            (meta.kind(tree), meta.namespace(tree), meta.name(tree)): key_of(identity)
+            for identity, tree in self._by_uid.values()
+        }
 
-    def problem(self, status: ReadOnlyTree) -> Tree:
-        """Return what is not healthy, why, and who wrote it and its owners last."""
-        subject, limits = status["object"], self._limits
+    def problem(self, cause: Cause) -> Tree:
+        """Return why objects are not healthy: the fields that the cause names with their last writers, and whom it concerns."""
+        status, limits = cause.status, self._limits
+        subject = status["object"]
         uid = subject.get("uid", "")
         chain = [*self._owners(uid)]
         identity = chain[0][0] if chain else ObjectIdentity("", subject.get("namespace", ""), subject["name"])
@@ -235,16 +264,32 @@ class _Summarizer:
             "key": key_of(identity),
             "state": status["state"],
             "cause": status["cause"],
+            "origins": [self._origin(each) for each in status.get("origins", ())],
+            "affected": [self._affected(*each) for each in cause.others[: limits.affected]],
+            "affectedCount": len(cause.others),
             "evidence": [*status.get("evidence", ())][: limits.evidence],
             "nodes": [*status.get("nodes", ())][: limits.nodes],
             "remedies": [*status.get("remedies", ())][: limits.evidence],
-            "similar": [each.name for each in self._recording.similar.get(identity, ())][: limits.nodes],
-            "similarCount": len(self._recording.similar.get(identity, ())),
             "lastWrites": self.writes.of_objects([each for each, _ in chain], limits.writes),
             "logs": [*self._logs(identity)],
             "commands": [*_commands(chain[0][1] if chain else None, uid)],
         }
         return {name: value for name, value in problem.items() if value not in ([], 0, "")}
+
+    def _origin(self, origin: ReadOnlyTree) -> Tree:
+        """Return a field that a cause names, with its last writes. They are never left out: they may be what is looked for."""
+        named = origin["object"]
+        place = (named["kind"], named.get("namespace", ""), named["name"])
+        return {**origin, **({"key": self._keys[place]} if place in self._keys else {})}
+
+    def _affected(self, kind: str, namespace: str, name: str) -> Tree:
+        tree = {
+            "kind": kind,
+            "namespace": namespace,
+            "name": name,
+            "key": self._keys.get((kind, namespace, name), ""),
+        }
+        return {name: value for name, value in tree.items() if value}
 
     def _owners(self, uid: str) -> Iterator[tuple[ObjectIdentity, ReadOnlyTree]]:
         """Yield an object and its owners."""
@@ -282,12 +327,12 @@ class _Summarizer:
         }
         return {name: value for name, value in tree.items() if value not in ("", [])}
 
-    def author(self, author: Author, count: int) -> Tree:
+    def author(self, author: WritesOfUser) -> Tree:
         return {
             "author": str(author),
             "user": author.user,
-            "writes": count,
-            "last": self.writes.of_author(author, self._limits.writes),
+            "writes": author.count,
+            "last": self.writes.of_user(author.user, self._limits.writes),
         }
 
 

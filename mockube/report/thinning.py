@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 
 import orjson
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 
 Step: TypeAlias = Callable[[Tree], Tree]
@@ -46,6 +47,26 @@ def _notes(data: Tree, thin: Tree) -> Iterator[str]:
             yield f"{count} objects of {resource} are left out, to keep the file small."
 
 
+def _is_named(data: Tree) -> Callable[[str, ReadOnlyTree], bool]:
+    """Return whether a change, or an object of a resource, is one that a problem of the summary is about, or its cause: these stay."""
+    problems = data["summary"].get("problems", ())
+    origins = [origin for problem in problems for origin in problem.get("origins", ())]
+    writes = [
+        write
+        for named in (*problems, *origins)
+        for write in (*named.get("lastWrites", ()), *named.get("writes", ()))
+    ]
+    revisions = {write["revision"] for write in writes}
+    keys = {each.get("key", "") for each in (*problems, *origins)}
+
+    def is_named(name: str, item: ReadOnlyTree) -> bool:
+        if name in _LISTS:
+            return name == "changes" and item["revision"] in revisions
+        return "|".join((name, meta.namespace(item), meta.name(item))) in keys
+
+    return is_named
+
+
 def _with(data: Tree, name: str, items: Sequence[ReadOnlyTree]) -> Tree:
     """Return data with other items; the same data if none is another one."""
     before = data[name]
@@ -78,8 +99,9 @@ def _is_usual_read(request: ReadOnlyTree) -> bool:
 
 
 def _without_old_patches(count: int, data: Tree) -> Tree:
-    old, new = data["changes"][:-count], data["changes"][-count:]
-    return _with(data, "changes", [*map(_without_patch, old), *new])
+    old, new, is_named = data["changes"][:-count], data["changes"][-count:], _is_named(data)
+    short = (each if is_named("changes", each) else _without_patch(each) for each in old)
+    return _with(data, "changes", [*short, *new])
 
 
 def _without_patch(change: ReadOnlyTree) -> ReadOnlyTree:
@@ -89,7 +111,10 @@ def _without_patch(change: ReadOnlyTree) -> ReadOnlyTree:
 
 
 def _without_older_half(name: str, data: Tree) -> Tree:
-    return _with(data, name, data[name][(len(data[name]) + 1) // 2 :])
+    middle, is_named = (len(data[name]) + 1) // 2, _is_named(data)
+    return _with(
+        data, name, [*(each for each in data[name][:middle] if is_named(name, each)), *data[name][middle:]]
+    )
 
 
 def _without_half_of_largest_resource(data: Tree) -> Tree:
@@ -98,7 +123,9 @@ def _without_half_of_largest_resource(data: Tree) -> Tree:
     if not sizes:
         return data
     largest = max(sizes, key=lambda resource: (sizes[resource], resource))
-    return {**data, "objects": {**objects, largest: objects[largest][: len(objects[largest]) // 2]}}
+    middle, is_named = len(objects[largest]) // 2, _is_named(data)
+    named = (each for each in objects[largest][middle:] if is_named(largest, each))
+    return {**data, "objects": {**objects, largest: [*objects[largest][:middle], *named]}}
 
 
 _HALVES: Final[Sequence[Step]] = [

@@ -1,26 +1,51 @@
-"""The last writes of each author and of an object, with the fields that they changed."""
+"""The last writes of each user and of an object, with the fields that they changed."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
+
+from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.history.authors import verb_of
 from mockube.history.field_values import ABSENT, FieldChange, changes_of
 from mockube.history.replay import ReplayedObject
 
-from .authors import Author, is_component
+from .authors import Author, is_component, rank_of
 from .recording import ObjectIdentity
 
 MAX_FIELDS: Final = 6
 """The fields of a write that are named."""
+MAX_NAMES: Final = 20
+"""The objects of writes that are alike."""
+MAX_PROGRAMS: Final = 3
+"""The programs of a user that are named."""
 _NOISE: Final = re.compile(
-    r"metadata\.generation|.*\.(lastProbeTime|lastTransitionTime|lastUpdateTime|observedGeneration)"
+    r"metadata\.(generation|deletionTimestamp|deletionGracePeriodSeconds)|.*\.(lastProbeTime|lastTransitionTime|lastUpdateTime|observedGeneration)"
 )
 """Fields that change with others, and say nothing of their own."""
 _STATUS: Final = "status"
+_ADDRESSES: Final = "ipaddresses.networking.k8s.io"
+"""What a server creates for each Service, as the user of that."""
 _KEPT_EACH: Final = 64
 """Of so many states of an object, one is kept."""
+
+
+_UNKNOWN: Final = "unknown"
+"""The manager of fields that a server wrote for a client without a name."""
+_WHOLE_VERBS: Final = re.compile("delete|deletecollection|create/eviction")
+"""The verbs that say what is written, whatever fields that are."""
+
+
+class WritesOfUser(Struct, frozen=True, kw_only=True):
+    """A user who wrote, the programs with which that was, the newest first, and how many writes there are."""
+
+    user: str
+    programs: Sequence[str]
+    count: int
+
+    def __str__(self) -> str:
+        return str(Author(self.user, ", ".join(self.programs)))
 
 
 class _ObjectHistory:
@@ -45,28 +70,52 @@ class _ObjectHistory:
 
 
 class Writes:
-    """The changes of a recording, by object and by author."""
+    """The changes of a recording, by object and by user."""
 
     def __init__(self, changes: Sequence[ReadOnlyTree]) -> None:
         self._by_object: dict[ObjectIdentity, list[ReadOnlyTree]] = {}
-        self._by_author: dict[Author, list[ReadOnlyTree]] = {}
+        self._by_user: dict[str, list[ReadOnlyTree]] = {}
         for change in changes:
             self._by_object.setdefault(ObjectIdentity.of_change(change), []).append(change)
-            self._by_author.setdefault(Author.of(change), []).append(change)
+            self._by_user.setdefault(Author.of(change).user, []).append(change)
         self._histories: dict[ObjectIdentity, _ObjectHistory] = {}
         self._described: dict[int, Tree] = {}
 
-    def authors(self) -> Sequence[tuple[Author, int]]:
-        """Return the authors with the numbers of their writes: clients before components, those that wrote last first."""
-        newest = {author: changes[-1]["revision"] for author, changes in self._by_author.items()}
-        order = sorted(newest, key=lambda author: (is_component(author.user), -newest[author], author))
-        return [(author, len(self._by_author[author])) for author in order]
+    def authors(self) -> Sequence[WritesOfUser]:
+        """Return who wrote: people, programs of users, and the control plane, and of these those that wrote last first."""
+        newest = {user: changes[-1]["revision"] for user, changes in self._by_user.items()}
+        order = sorted(newest, key=lambda user: (rank_of(user), -newest[user], user))
+        return [self._of_user(user) for user in order]
 
-    def of_author(self, author: Author, limit: int) -> Sequence[Tree]:
-        """Return the last writes of an author, the newest first: those of more than a status before others."""
-        changes = self._by_author[author]
-        beyond_status = [change for change in changes if not _is_of_status(change)] or changes
-        return [self.described(change) for change in reversed(beyond_status[-limit:])]
+    def _of_user(self, user: str) -> WritesOfUser:
+        changes = self._by_user[user]
+        programs = dict.fromkeys(Author.of(change).program.partition("/")[0] for change in reversed(changes))
+        known = [each for each in programs if each not in ("", _UNKNOWN, user)]
+        return WritesOfUser(user=user, programs=known[:MAX_PROGRAMS], count=len(changes))
+
+    def of_user(self, user: str, limit: int) -> Sequence[Tree]:
+        """Return the last writes of a user, the newest first: those of more than a status before others, those that are alike as one."""
+        changes = self._by_user[user]
+        beyond_status = [change for change in changes if not _is_minor(change)] or changes
+        groups: list[list[ReadOnlyTree]] = []
+        for change in reversed(beyond_status):
+            group = next((each for each in groups[-1:] if _is_alike(each, change)), None)
+            if group is not None:
+                group.append(change)
+            elif len(groups) == limit:
+                break
+            else:
+                groups.append([change])
+        return [self._described_together(group) for group in groups]
+
+    def _described_together(self, changes: Sequence[ReadOnlyTree]) -> Tree:
+        """Return the newest of some writes that are alike, and the names of the objects of the others."""
+        others = {ObjectIdentity.of_change(change): None for change in changes[1:]}
+        others.pop(ObjectIdentity.of_change(changes[0]), None)
+        write = self.described(changes[0])
+        if not others:
+            return write
+        return {**write, "others": [each.name for each in others][:MAX_NAMES], "othersCount": len(others)}
 
     def of_objects(self, identities: Iterable[ObjectIdentity], limit: int) -> Sequence[Tree]:
         """Return the last writes of objects, the newest first: what clients want of them, and their last status."""
@@ -127,8 +176,35 @@ def _revision(change: ReadOnlyTree) -> int:
     return int(change["revision"])
 
 
-def _is_of_status(change: ReadOnlyTree) -> bool:
-    return bool((change.get("author") or {}).get("subresource") == _STATUS)
+def _is_minor(change: ReadOnlyTree) -> bool:
+    """Return whether a server wrote an object for another one, or a write changed a status only, as an eviction does before it deletes."""
+    if (
+        change["object"]["resource"] == _ADDRESSES
+        or (change.get("author") or {}).get("subresource") == _STATUS
+    ):
+        return True
+    patch = change.get("patch") or ()
+    return change["type"] == "MODIFIED" and bool(patch) and all(map(_is_status_operation, patch))
+
+
+def _is_status_operation(operation: Mapping[str, object]) -> bool:
+    return str(operation["path"]).startswith(f"/{_STATUS}")
+
+
+def _is_alike(group: Sequence[ReadOnlyTree], change: ReadOnlyTree) -> bool:
+    """Return whether a write is one more of a group of the same command: evictions of a drain, or the same patch of other objects."""
+    if _shape(group[0]) != _shape(change):
+        return False
+    is_whole = _WHOLE_VERBS.fullmatch(verb_of(change.get("author") or {})) is not None
+    return is_whole or all(each["object"]["name"] != change["object"]["name"] for each in group)
+
+
+def _shape(change: ReadOnlyTree) -> tuple[object, ...]:
+    verb, subject = verb_of(change.get("author") or {}), change["object"]
+    if _WHOLE_VERBS.fullmatch(verb):
+        return verb, subject["resource"]
+    paths = (each["path"] for each in change.get("patch") or ())
+    return (verb, subject["resource"], subject.get("namespace", ""), change["type"], *paths)
 
 
 def _is_of_less_interest(change: FieldChange) -> bool:

@@ -71,6 +71,11 @@ function podState(status) {
   return condition(status, NOT_SIMULATED) === "True" ? state("Ready by assumption", "none") : state("Running", "good");
 }
 
+const byNumbers = new Intl.Collator("en", { numeric: true });
+
+/** Compare two names in natural order: web-2 comes before web-10. */
+export const naturally = byNumbers.compare;
+
 export function ageText(milliseconds) {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   if (seconds < 120) return `${seconds}s`;

@@ -9,6 +9,7 @@ RESOURCES = {
     "Deployment": "deployments.apps",
     "ReplicaSet": "replicasets.apps",
     "Secret": "secrets",
+    "Service": "services",
 }
 
 

@@ -18,7 +18,7 @@ export function summaryAt(recording, objects, live, revision, time) {
   const events = recording.events.filter((event) => isBefore(timeOfEvent(event)));
   const problems = problemsOf(recording, objects, live);
   return {
-    counts: { objects: objects.byKey.size, notHealthy: problems.reduce((sum, each) => sum + 1 + (each.similarCount ?? 0), 0), changes: changes.length, requests: requests.length, events: events.length },
+    counts: { objects: objects.byKey.size, notHealthy: problems.reduce((sum, each) => sum + 1 + each.affectedCount, 0), changes: changes.length, requests: requests.length, events: events.length },
     problems, authors: authorsOf(changes), refused: refusedOf(requests, new Set(recording.components)),
     warnings: events.filter(({ type }) => type === "Warning").reverse().slice(0, ROWS).map(warningOf),
     faults: recording.faults.filter((fault) => isBefore(fault.metadata.creationTimestamp)).map((fault) => ({ name: fault.metadata.name, spec: fault.spec })),
@@ -39,7 +39,7 @@ function problemsOf(recording, objects, live) {
     const owner = entry.object.metadata.ownerReferences?.[0]?.uid; // of then, it may not be known itself
     const group = `${owner ?? entry.key} ${text}`;
     if (!groups.has(group)) groups.set(group, { entry, text, level, others: [] });
-    else groups.get(group).others.push(entry.name);
+    else groups.get(group).others.push({ kind: entry.kind.kind, namespace: entry.namespace, name: entry.name, key: entry.key });
   }
   const problems = [...groups.values()].sort((a, b) => (a.level === "bad" ? 0 : 1) - (b.level === "bad" ? 0 : 1));
   return problems.map((each) => problemOf(recording, live, each));
@@ -50,7 +50,7 @@ function problemOf(recording, live, { entry, text, level, others }) {
   const subject = { apiVersion: object.apiVersion ?? "", kind: kind.kind, namespace, name };
   const isUnchanged = live.byKey.get(key)?.object.metadata.resourceVersion === object.metadata.resourceVersion;
   const own = (isUnchanged && explanationOf(recording, subject)) || { state: level === "bad" ? "Explained" : "", cause: `${text}${messageOf(object)}` };
-  return { ...own, key, object: subject, similar: others.slice(0, ROWS), similarCount: others.length };
+  return { ...own, key, object: subject, affected: others.slice(0, ROWS), affectedCount: others.length };
 }
 
 /** Return the explanation of an object, or the cause of the one in whose state it is; undefined if the report has neither. */

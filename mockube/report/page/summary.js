@@ -1,7 +1,7 @@
 // Summary: what is not healthy and why, who wrote last, what was refused.
-import { causeLevel, causeText, Facts } from "../../ui/explanation.js";
 import { shortUser, timeText } from "../../ui/health.js";
 import { html, useMemo } from "../../ui/html.js";
+import { ProblemCard } from "../../ui/problem.js";
 import { summaryAt } from "./past.js";
 
 const OPEN = 1;
@@ -61,26 +61,19 @@ function placeText({ time, revision }, moment) {
 }
 
 function Problem({ problem, isOpen, go }) {
-  const { object, similar = [], logs = [], lastWrites = [] } = problem;
+  const { logs = [], lastWrites = [] } = problem;
   return html`
-    <details class="problem-card" open=${isOpen}>
-      <summary><span class="kind">${object.kind}</span> <b>${object.name}</b> ${object.namespace && html`<span class="muted">in ${object.namespace}</span>`}
-        ${problem.similarCount ? html` <span class="muted">and ${problem.similarCount} more</span>` : null}
-        <p class=${`cause ${causeLevel(problem)}`}>${causeText(problem)}</p></summary>
-      <p><${ObjectLink} subject=${object} objectKey=${problem.key} go=${go} /> has more: its YAML with authors, its changes, its events.</p>
-      ${similar.length > 0 && html`<p class="muted">In the same state: ${similar.join(", ")}</p>`}
-      <${Facts} explanation=${problem} title="h4">
-        ${logs.map((log) => html`<h4>Log of ${log.container}${log.previous ? " before its restart" : ""}</h4><pre class="log">${log.lines.join("\n")}</pre>`)}
-      <//>
-      ${lastWrites.length > 0 && html`<h4>Last writes</h4><${WriteList} writes=${lastWrites} go=${go} showsAuthor=${true} />`}
-    </details>`;
+    <${ProblemCard} problem=${problem} isOpen=${isOpen} link=${(subject, tab) => html`<${ObjectLink} subject=${subject} objectKey=${subject.key} go=${go} tab=${tab} />`}>
+      ${logs.map((log) => html`<h4>Log of ${log.container}${log.previous ? " before its restart" : ""}</h4><pre class="log">${log.lines.join("\n")}</pre>`)}
+      ${lastWrites.length > 0 && html`<h4>Last writes of the object and its owners</h4><${WriteList} writes=${lastWrites} go=${go} showsAuthor=${true} />`}
+    <//>`;
 }
 
 export function WriteList({ writes, go, showsAuthor }) {
   return html`<ul class="changes">${writes.map((write) => html`
     <li><div><span class="muted">${shortTime(write.time)}</span> ${showsAuthor && html`<b title=${write.author}>${shortUser(write.author)}</b>`}
       <span>${{ ADDED: "created", DELETED: "deleted" }[write.type] ?? write.verb}</span>
-      <${ObjectLink} subject=${write} objectKey=${write.key} go=${go} tab="changes" />${write.namespace && html`<span class="muted">in ${write.namespace}</span>`}</div>
+      <${ObjectLink} subject=${write} objectKey=${write.key} go=${go} tab="changes" />${write.othersCount ? html` <span title=${write.others.join(", ")}>and ${write.othersCount} more</span>` : null}${write.namespace && html`<span class="muted">in ${write.namespace}</span>`}</div>
       ${write.fields.map((field) => html`<div class="operation"><code>${field}</code></div>`)}
       ${write.omittedFields ? html`<div class="operation muted">and ${write.omittedFields} more fields</div>` : null}</li>`)}</ul>`;
 }

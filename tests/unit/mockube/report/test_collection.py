@@ -95,7 +95,8 @@ def test_pod_that_is_deleted_meanwhile_is_not_in_the_report():
 def test_pod_that_the_server_does_not_explain_has_its_place_and_the_reason(error):
     found = collected(ReportServer(objects={"pods": crashed("a", "b")}, errors={"a": error}))
     (problem,) = summarize(found)["problems"]
-    assert (problem["state"], problem["key"], problem["similar"]) == ("Unknown", "pods|default|a", ["b"])
+    assert (problem["state"], problem["key"]) == ("Unknown", "pods|default|a")
+    assert [each["name"] for each in problem["affected"]] == ["b"]
     assert problem["cause"].startswith("the server does not explain it: ")
     assert problem["commands"]
 

@@ -90,6 +90,7 @@ def noise(number, length):
 def some_data():
     versions = [tree_of("Pod", "a", field=noise(n, 400)) for n in range(30)]
     return {
+        "summary": {},
         "changes": changes_to("Pod", "a", *versions),
         "requests": [request(str(n), 200, verb="list") for n in range(2_500)],
         "events": [],
@@ -129,6 +130,21 @@ def test_patches_are_left_out_before_changes():
     assert notes == ["What 1000 changes changed is left out, to keep the file small: the oldest."]
 
 
+def test_what_a_problem_names_is_not_left_out():
+    data = some_data()
+    first = data["changes"][0]["revision"]
+    secret = tree_of("Secret", "settings", field=noise(1, 400))
+    origin = {"key": "secrets|default|settings", "writes": [{"revision": first}]}
+    data["objects"]["secrets"] = [tree_of("Secret", f"s{n}", field=noise(n, 400)) for n in range(60)] + [
+        secret
+    ]
+    data["summary"] = {"problems": [{"key": "pods|default|p49", "origins": [origin]}]}
+    thin, _ = thinned(data, size, 3_500)
+    assert (thin["changes"][0]["revision"], "patch" in thin["changes"][0]) == (first, True)
+    assert thin["objects"]["secrets"][-1] == secret
+    assert [each["metadata"]["name"] for each in thin["objects"]["pods"]][-1] == "p49"
+
+
 def test_page_of_too_much_has_its_limit_and_says_so():
     pods = [tree_of("Pod", f"p{n}", field=noise(n, 6_000)) for n in range(1_500)]
     page = page_of(recording(objects={"pods": pods}))
@@ -140,7 +156,7 @@ def test_page_does_not_refer_to_itself_for_more():
     pods = [tree_of("Pod", f"pod-{n}") for n in range(120)]
     page = page_of(recording(explanations=[explanation(pod, "a cause") for pod in pods]))
     text = page.partition("<pre>")[2].partition("</pre>")[0]
-    assert "more objects that are not healthy are left out." in text
+    assert "more causes of objects that are not healthy are left out." in text
     assert "run.html" not in text
     assert "run.html" not in str(data_of(page)["summary"]["notes"])
     assert len(text.encode()) < 40_000

@@ -72,10 +72,108 @@ def test_problem_has_cause_and_last_writes_of_its_object_and_owner():
     (problem,) = summarize(small())["problems"]
     assert problem["cause"] == "none of 4 nodes can take the pod"
     assert problem["key"] == "pods|default|web-1"
-    assert (problem["similar"], problem["similarCount"]) == (["web-2"], 1)
+    assert problem["affected"] == [{"kind": "Pod", "namespace": "default", "name": "web-2"}]
     assert problem["commands"] == ["mockube why pod/web-1 -n default", "mockube log pod/web-1 -n default"]
     fields = {(write["author"], *write["fields"]) for write in problem["lastWrites"]}
     assert ("alice (kubectl)", "spec.replicas: 3 -> 0") in fields
+
+
+SETTINGS = {"kind": "Secret", "apiVersion": "v1", "namespace": "default", "name": "settings"}
+NO_KEY = "the container main needs the key token of the Secret settings, which has no such key"
+
+
+def broken(*, padding=0):
+    """A recording in which bob removed a key that 12 Deployments, their Services and their pods need."""
+    write = {"revision": 7, "type": "MODIFIED", "user": "bob", "program": "kubectl-patch", "before": '"***"'}
+    origin = {
+        "object": SETTINGS,
+        "field": "data.token",
+        "writes": [write],
+        "command": "mockube log secret/settings",
+    }
+    objects, explanations = {"pods": [], "deployments.apps": [], "services": []}, []
+    for n in range(1, 13):
+        trees = {
+            "deployments.apps": tree_of("Deployment", f"web-{n}"),
+            "services": tree_of("Service", f"web-{n}"),
+            "pods": tree_of("Pod", f"web-{n}-a", owner=f"web-{n}"),
+        }
+        trees["services"]["metadata"]["uid"] = f"service-{n}"
+        for resource, tree in trees.items():
+            objects[resource].append(tree)
+            cause = NO_KEY if resource == "pods" else f"1 of 1 pods are not ready; web-{n}-a: {NO_KEY}"
+            explanations.append(
+                explanation(tree, cause, origins=[origin], evidence=[{"text": "x" * padding}] * 6)
+            )
+    secret = tree_of("Secret", "settings") | {"data": {}}
+    before = secret | {"data": {"token": "***"}}
+    changes = [
+        *changes_to("Secret", "settings", before, secret, first=6, users=[ADMIN, "bob"]),
+        *(
+            change
+            for n in range(30)
+            for change in changes_to("Pod", f"p-{n}", POD, first=10 + n, users=[f"user-{n}"])
+        ),
+    ]
+    return recording(objects=objects | {"secrets": [secret]}, explanations=explanations, changes=changes)
+
+
+def test_objects_that_one_write_broke_are_one_problem_with_its_writer():
+    summary = summarize(broken())
+    (problem,) = summary["problems"]
+    assert summary["counts"]["notHealthy"] == 36
+    assert (problem["cause"], problem["affectedCount"], len(problem["affected"])) == (NO_KEY, 35, 35)
+    assert [each["kind"] for each in problem["affected"]][-11:] == ["Pod"] * 11
+    (origin,) = problem["origins"]
+    assert (origin["key"], origin["writes"][0]["user"]) == ("secrets|default|settings", "bob")
+
+
+def test_markdown_begins_with_the_object_of_the_cause_and_its_last_writer():
+    lines = WRITERS[".md"](broken()).splitlines()
+    assert lines[lines.index("## What is not healthy, and why") + 2 :][:6] == [
+        "### `secret/settings` in `default`",
+        "",
+        NO_KEY,
+        "",
+        '- revision 7 `bob (kubectl-patch)` wrote `secret/settings` in `default`: `data.token: "***" -> (not set)`',
+        next(
+            line
+            for line in lines
+            if line.startswith("- not healthy because of it: deployment `web-1`, `web-2`, ")
+        ),
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".md", ".json"])
+def test_writers_that_a_problem_names_are_in_a_text_of_whatever_size(suffix):
+    text = WRITERS[suffix](broken(padding=100_000))
+    assert len(text.encode()) <= MAX_TEXT
+    assert "bob (kubectl-patch)" in text or '"bob"' in text
+    authors = [each["user"] for each in summarize(broken(), LEVELS[-1])["authors"]]
+    assert authors == ["user-29", "bob"]
+
+
+def test_owner_whose_cause_is_that_of_its_pod_is_no_problem_of_its_own():
+    pod, owner = tree_of("Pod", "web-a", owner="web"), tree_of("Deployment", "web")
+    subject = {"kind": "Pod", "namespace": "default", "name": "web-a"}
+    explanations = [
+        explanation(
+            owner,
+            "0 of 1 ready; web-a: it ends with 1",
+            related=[{"object": subject, "cause": "it ends with 1"}],
+        ),
+        explanation(pod, "it ends with 1"),
+        explanation(
+            tree_of("Deployment", "other"), "it is paused", related=[{"object": subject, "cause": "is near"}]
+        ),
+    ]
+    problems = summarize(recording(explanations=explanations))["problems"]
+    assert [
+        (each["object"]["name"], [other["name"] for other in each.get("affected", ())]) for each in problems
+    ] == [
+        ("web-a", ["web"]),
+        ("other", []),
+    ]
 
 
 def test_markdown_has_cause_and_last_writes_of_clients():

@@ -5,7 +5,7 @@ import pytest
 from mockube.apimachinery.patch.json_difference import patched
 from mockube.report.authors import Author, is_component
 from mockube.report.recording import ObjectIdentity
-from mockube.report.refusals import refusals
+from mockube.report.refusals import is_own_call, refusals
 from mockube.report.writes import Writes
 from tests.support.reports import ADMIN, CONTROLLER, changes_to, request, tree_of
 
@@ -49,11 +49,71 @@ def test_object_that_was_created_again_begins_anew():
 def test_clients_come_before_components_and_those_that_wrote_last_first():
     users = [ADMIN, "alice", CONTROLLER]
     writes = Writes(changes_to("Deployment", "web", *map(deployment, range(3)), users=users))
-    assert [(author.user, count) for author, count in writes.authors()] == [
+    assert [(each.user, each.count) for each in writes.authors()] == [
         ("alice", 1),
         (ADMIN, 1),
         (CONTROLLER, 1),
     ]
+
+
+def test_people_come_before_programs_and_those_before_the_control_plane():
+    users = ["alice", "system:serviceaccount:shop:operator", CONTROLLER, "system:node:a"]
+    writes = Writes(changes_to("Deployment", "web", *map(deployment, range(4)), users=users))
+    assert [each.user for each in writes.authors()] == [users[0], users[1], users[3], users[2]]
+
+
+def test_programs_of_a_user_are_named_together():
+    changes = changes_to("Deployment", "web", *map(deployment, range(4)))
+    for change, manager in zip(changes, ["kubectl-create", "helm/v3", "unknown", "helm/v4"], strict=True):
+        change["author"]["manager"] = manager
+    assert [*map(str, Writes(changes).authors())] == [f"{ADMIN} (helm, kubectl-create)"]
+
+
+def evictions(*names):
+    """Return the writes of a drain: each pod gets a condition, and then a time at which it ends."""
+    changes = []
+    for n, name in enumerate(names):
+        pod = tree_of("Pod", name)
+        marked = pod | {"status": {"conditions": [{"type": "DisruptionTarget"}]}}
+        ending = marked | {"metadata": marked["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+        changes += changes_to(
+            "Pod", name, pod, marked, ending, first=10 * n, users=[CONTROLLER, "carol", "carol"]
+        )[1:]
+    for change in changes:
+        change["author"] |= {"verb": "create", "subresource": "eviction"}
+    return changes
+
+
+def test_evictions_of_a_drain_are_one_line():
+    writes = Writes([*changes_to("Deployment", "web", deployment(1), users=["carol"]), *evictions(*"abc")])
+    drain, created = writes.of_user("carol", 3)
+    assert (drain["name"], drain["others"], drain["othersCount"], drain["verb"]) == (
+        "c",
+        ["b", "a"],
+        2,
+        "create/eviction",
+    )
+    assert (created["type"], created["name"]) == ("ADDED", "web")
+
+
+def test_different_patches_of_one_object_are_lines_of_their_own():
+    writes = Writes(changes_to("Deployment", "web", *map(deployment, range(3)), users=["alice"] * 3))
+    assert [each["fields"] for each in writes.of_user("alice", 2)] == [
+        ["spec.replicas: 1 -> 2"],
+        ["spec.replicas: 0 -> 1"],
+    ]
+
+
+def test_requests_with_which_mockube_looks_at_a_cluster_are_its_own():
+    read, write, refused = (
+        request(str(n), code, verb=verb)
+        for n, (code, verb) in enumerate([(200, "list"), (201, "create"), (403, "get")])
+    )
+    explained = request("4", 201)
+    for each in (read, write, refused, explained):
+        each["spec"]["agent"] = "mockube"
+    explained["spec"]["group"] = "control.mockube.dev"
+    assert [is_own_call(each) for each in (read, write, refused, explained)] == [True, False, False, True]
 
 
 def test_writes_of_clients_to_an_object_are_not_lost_among_those_of_controllers():
