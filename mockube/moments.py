@@ -20,7 +20,7 @@ class Moment(Struct, frozen=True, kw_only=True):
 
 
 async def find_moment(client: Client, text: str) -> Moment:
-    """Return the moment that a text means: a revision, the name of a Mark, a time, a span before now, or now."""
+    """Return the moment that a text means: a revision, the name of a Mark, a time, a span before now, now, or oldest: the first that can be read."""
     try:
         tree = await client.raw("GET", PATH + quote(text, safe=""))
     except NotFound as error:

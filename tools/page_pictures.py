@@ -24,6 +24,7 @@ IMAGES: Final = ROOT / "docs/images"
 CLUSTER: Final = "page-pictures"
 SIZES: Final = {"wide": (1280, 760), "narrow": (390, 844)}
 VIEWS: Final = {
+    "health": "#/health",
     "cluster": "#/cluster",
     "cluster-pod": "#/cluster?select=pods|shop|cart-0&tab=overview",
     "objects": "#/objects?ns=shop&select=deployments.apps|shop|web&tab=yaml",
@@ -38,6 +39,7 @@ VIEWS: Final = {
     "node": "#/cluster?select=nodes||node-1&tab=actions",
 }
 SHOWN: Final = (
+    ("health", "light"),
     ("cluster", "dark"),
     ("objects", "light"),
     ("timeline", "light"),

@@ -17,13 +17,17 @@ from mockube.etcd.kv import Revision
 from .registry import Backend
 
 NOW: Final = "now"
+OLDEST: Final = "oldest"
+"""The first moment that can be read."""
 _REVISION: Final = re.compile(r"[0-9]{1,19}")
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
 
 
 def is_moment(text: str) -> bool:
     """Return whether a text means a moment by itself, so that it cannot be the name of a Mark."""
-    return text == NOW or text.startswith("-") or bool(_REVISION.fullmatch(text) or _DATE.match(text))
+    return (
+        text in (NOW, OLDEST) or text.startswith("-") or bool(_REVISION.fullmatch(text) or _DATE.match(text))
+    )
 
 
 class Moment(Struct, frozen=True, kw_only=True):
@@ -58,10 +62,12 @@ class Moments:
         self._find_mark = find_mark
 
     async def find(self, text: str) -> Moment:
-        """Return the moment of a revision, a Mark, a time, or a span such as -5m; raise an ApiError if there is none."""
+        """Return the moment of a revision, a Mark, a time, a span such as -5m, `now` or `oldest`; raise an ApiError if there is none."""
         status = await self._backend.kv.status()
         if text == NOW:
             revision = status.revision
+        elif text == OLDEST:
+            revision = self._oldest(status.compact_revision)
         elif _REVISION.fullmatch(text):
             revision = int(text)
         elif text.startswith("-"):
@@ -93,6 +99,10 @@ class Moments:
     def _now(self) -> float:
         return self._backend.clock.now().timestamp()
 
+    def _oldest(self, compacted: Revision) -> Revision:
+        entry = self._backend.journal.oldest_from(compacted)
+        return 1 if compacted <= 1 or entry is None else max(entry.revision, compacted)
+
     def _at_time(self, text: str, time: float, newest: Revision) -> Revision:
         """Return the revision that was the newest at a time."""
         if time > self._now():
@@ -110,7 +120,7 @@ class Moments:
         if moment is None:
             raise NotFound(
                 f"{text} is no moment: a revision, a time such as 2026-01-31T12:00:00Z, a span before now such as -5m, now, "
-                "or the name of a Mark is needed",
+                "oldest, or the name of a Mark is needed",
                 Details(),
             )
         return moment

@@ -24,7 +24,7 @@ from .parsing import CommandParser
 from .progress import print_line
 from .target import add_server_flags, convert_errors, find_target
 
-MOMENT_HELP = "a revision, the name of a Mark, a time such as 2026-01-31T12:00:00Z, a span before now such as -5m, or now"
+MOMENT_HELP = "a revision, the name of a Mark, a time such as 2026-01-31T12:00:00Z, a span before now such as -5m, now, or oldest"
 
 
 def add_flags(parser: CommandParser) -> None:

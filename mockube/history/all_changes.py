@@ -1,6 +1,5 @@
 """All Changes of the history of a server. A list has the newest ones; what came before is read by a watch."""
 
-import re
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
@@ -8,19 +7,18 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from mockube.apimachinery.status import ApiError, Expired, Gone
+from mockube.apimachinery.status import Expired, Gone
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
 from mockube.control_objects import CHANGES, needs_control, watch_after
-from mockube.moments import PATH
+from mockube.moments import find_moment
 
 MAX_CHANGES: Final = 200_000
 """The changes that are read; of more, the newest ones."""
 WATCH_SECONDS: Final = 600.0
 NOT_FOLLOWED: Final = frozenset({"events", "events.events.k8s.io", "leases.coordination.k8s.io"})
 """Resources whose writes are not kept: renewals are most writes of a cluster, and Events are listed."""
-_BEGIN: Final = re.compile(r"begins at revision ([0-9]+)")
 
 
 class AllChanges(Struct, kw_only=True):
@@ -70,7 +68,7 @@ async def read_all_changes(client: Client, seconds: float = WATCH_SECONDS) -> Al
 
 async def _before(client: Client, first: ReadOnlyTree, seconds: float) -> AsyncIterator[ReadOnlyTree]:
     """Yield the changes before one: a revision may have several, of which a list has only the last ones."""
-    begin = await _first_revision(client)
+    begin = (await find_moment(client, "oldest")).revision
     version = str(max(1, begin - 1))  # a watch from 0 begins with the newest ones
     async with aclosing(watch_after(client, CHANGES, version, seconds=seconds)) as trees:
         async for tree in trees:
@@ -80,13 +78,3 @@ async def _before(client: Client, first: ReadOnlyTree, seconds: float) -> AsyncI
                 return
             yield change
     raise NoResponse("the watch of Changes ended before all of them were read")
-
-
-async def _first_revision(client: Client) -> int:
-    """Return the first revision of the history, which the refusal of an older one names."""
-    try:
-        await client.raw("GET", f"{PATH}1")
-    except ApiError as error:
-        found = _BEGIN.search(error.message)
-        return int(found[1]) if found else 1
-    return 1

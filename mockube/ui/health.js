@@ -1,11 +1,13 @@
 // What state an object is in, in one word and a level, as kubectl's columns say it.
 
-/** Return `{ text, level }`; the level is good, busy, bad or none. */
-export function stateOf(kind, object) {
+/** Return `{ text, level }`; the level is good, busy, bad or none. `objects` are those beside it, of which a Service needs the endpoints. */
+export function stateOf(kind, object, objects) {
   if (object.metadata?.deletionTimestamp) return { text: "Terminating", level: "busy" };
   const state = STATES[kind];
-  return state ? state(object.status ?? {}, object.spec ?? {}, object) : byConditions(object.status ?? {});
+  return state ? state(object.status ?? {}, object.spec ?? {}, object, objects) : byConditions(object.status ?? {});
 }
+
+export const isUnhealthy = ({ level }) => level === "bad" || level === "busy";
 
 const state = (text, level) => ({ text, level });
 
@@ -14,7 +16,8 @@ const STATES = {
   Node: (status, spec) => {
     const ready = condition(status, "Ready") === "True";
     if (!ready) return state("NotReady", "bad");
-    return spec.unschedulable ? state("Ready, cordoned", "busy") : state("Ready", "good");
+    if (spec.unschedulable) return state("Ready, cordoned", "busy");
+    return state(spec.taints?.length ? "Ready, tainted" : "Ready", "good");
   },
   Deployment: replicas,
   ReplicaSet: replicas,
@@ -33,7 +36,10 @@ const STATES = {
   PersistentVolumeClaim: (status) => state(status.phase ?? "Pending", status.phase === "Bound" ? "good" : "busy"),
   PersistentVolume: (status) => state(status.phase ?? "Pending", status.phase === "Failed" ? "bad" : "good"),
   Namespace: (status) => state(status.phase ?? "", status.phase === "Active" ? "good" : "busy"),
-  Service: (status, spec) => state(spec.type ?? "", "none"),
+  Service: (status, spec, object, objects) => {
+    const hasPods = spec.type !== "ExternalName" && Object.keys(spec.selector ?? {}).length > 0;
+    return hasPods && objects?.readyEndpoints(object.metadata) === 0 ? state("No endpoints", "bad") : state(spec.type ?? "", "none");
+  },
 };
 
 function replicas(status, spec) {
@@ -102,30 +108,40 @@ export function isComponent(user) {
   return user.startsWith("system:") && (!user.startsWith("system:serviceaccount:") || user.startsWith("system:serviceaccount:kube-system:"));
 }
 
-/** Return authors in the order in which they get colours: those whose writes one looks for, and then those of the control plane, most writes first. */
+/** Return authors in the order in which one looks for them: people and programs before the control plane, most writes first. */
 export function inOrderOfInterest(authors, counts) {
   return [...authors].sort((a, b) => isComponent(a) - isComponent(b) || counts.get(b) - counts.get(a));
 }
 
 const HUES = 10;
 
+/** The numbers of the colours of names, by set. */
 const hues = new Map();
 
-/** Give colours to names again: those that come first get one of their own. */
-export function rankHues(names, set) {
-  for (const key of [...hues.keys()]) if (key === set || key.startsWith(`${set} `)) hues.delete(key);
-  for (const name of names) hueOf(name, set);
+/** Give colours to authors again, in the order of their names: people and programs first, which are looked for more than the control plane. */
+export function rankHues(authors) {
+  hues.delete("author");
+  for (const name of [...authors].sort((a, b) => isComponent(a) - isComponent(b) || naturally(a, b))) hueOf(name);
 }
 
-/** Return the number of the colour of a name: names get colours in the order in which they appear, so that few share one. */
+/** Return the number of the colour of a name. The name decides which it is, unless another one has it already: the next one that is free. */
 export function hueOf(name, set = "author") {
-  const key = `${set} ${name}`;
-  if (!hues.has(key)) {
-    const next = hues.get(set) ?? 0;
-    hues.set(set, next + 1);
-    hues.set(key, next % HUES);
+  if (!hues.has(set)) hues.set(set, new Map());
+  const taken = hues.get(set);
+  if (!taken.has(name)) {
+    const others = [...taken].filter(([other]) => isComponent(name) || !isComponent(other)).map(([, hue]) => hue); // the control plane gives way
+    const first = hashOf(name) % HUES;
+    const free = Array.from({ length: HUES }, (_, step) => (first + step) % HUES).find((hue) => !others.includes(hue));
+    taken.set(name, free ?? first);
   }
-  return hues.get(key);
+  return taken.get(name);
+}
+
+/** FNV-1a. */
+function hashOf(text) {
+  let hash = 0x811c9dc5;
+  for (const letter of text) hash = Math.imul(hash ^ letter.codePointAt(0), 0x01000193) >>> 0;
+  return hash;
 }
 
 const KUBERNETES_QUANTITY = { n: 1e-9, u: 1e-6, m: 1e-3, "": 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50 };

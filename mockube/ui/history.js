@@ -1,8 +1,8 @@
 // The Changes of a cluster in columns: when, what, by whom; and the states that objects went through.
 import { CONTROL, get, watch } from "./api.js";
-import { inOrderOfInterest, rankHues, stateOf } from "./health.js";
+import { rankHues, stateOf } from "./health.js";
 import { keyOf } from "./objects.js";
-import { patched } from "./trees.js";
+import { patchedOrNull } from "./trees.js";
 
 export const TYPES = ["ADDED", "MODIFIED", "DELETED"];
 const MAX_RECORDS = 400_000;
@@ -94,24 +94,13 @@ export class History {
     this.publish();
   }
 
-  /** Give colours to the authors: those of most changes get one of their own. */
   complete() {
     this.isComplete = true;
-    const counts = new Map();
-    for (let index = 0; index < this.count; index += 1) counts.set(this.author[index], (counts.get(this.author[index]) ?? 0) + 1);
-    const byAuthor = new Map([...counts].map(([index, count]) => [this.authors[index], count]));
-    rankHues(inOrderOfInterest(byAuthor.keys(), byAuthor), "author");
+    rankHues(this.authors);
   }
 
   async firstRevision(signal) {
-    try {
-      await get("/mockube/at/1", { signal });
-      return 1;
-    } catch (error) {
-      const found = /begins at revision ([0-9]+)/.exec(error.message);
-      if (!found) throw error;
-      return Number(found[1]);
-    }
+    return (await get("/mockube/at/oldest", { signal })).revision;
   }
 
   publish() {
@@ -239,12 +228,4 @@ export function firstIndex(low, high, test) {
 function microseconds(text) {
   const digits = /\.[0-9]{3}([0-9]{1,3})Z$/.exec(text);
   return digits ? Number(digits[1].padEnd(3, "0")) / 1000 : 0;
-}
-
-function patchedOrNull(object, patch) {
-  try {
-    return patched(object, patch);
-  } catch {
-    return null;
-  }
 }

@@ -1,28 +1,34 @@
 // The page: its session, its state, and what all views share.
 import { endSession, onSessionEnd, openSession } from "./api.js";
+import { naturally } from "./health.js";
 import { History } from "./history.js";
 import { html, render, useRef } from "./html.js";
-import { NamespaceSelect, Navigation, Search, ThemeButton, useCluster, useKeys, useRoute, useTheme } from "./shell.js";
+import { Keys, NamespaceSelect, Navigation, Search, ThemeButton, useCluster, useKeys, useRoute, useTheme } from "./shell.js";
 import { Activity } from "./views/activity.js";
 import { Cluster } from "./views/cluster.js";
 import { Controllers } from "./views/controllers.js";
 import { Detail } from "./views/detail.js";
-import { ObjectTree } from "./views/objects.js";
+import { firstMatch, ObjectTree } from "./views/objects.js";
+import { Problems } from "./views/problems.js";
 import { TimeBar } from "./views/timebar.js";
 import { Timeline } from "./views/timeline.js";
 
-const VIEWS = { cluster: ["Cluster", Cluster], objects: ["Objects", ObjectTree], timeline: ["Timeline", Timeline], activity: ["Activity", Activity], controllers: ["Controllers", Controllers] };
+const VIEWS = {
+  health: ["Health", Problems], cluster: ["Cluster", Cluster], objects: ["Objects", ObjectTree], timeline: ["Timeline", Timeline],
+  activity: ["Activity", Activity], controllers: ["Controllers", Controllers],
+};
 
 function App() {
   const [route, change] = useRoute(VIEWS);
   const { history, live, shown, isPastReady, problem } = useCluster(route.at ?? "", () => new History());
   const [theme, nextTheme] = useTheme();
   const search = useRef(null);
+  const keys = useRef(null);
   const select = (entry) => change({ select: entry ? entry.key : "" });
-  useKeys(VIEWS, search, change);
+  useKeys(VIEWS, search, change, keys);
   if (!live || !shown) return null;
   const View = VIEWS[route.view][1];
-  const namespaces = [...new Set([...shown.byKey.values()].map((entry) => entry.namespace).filter(Boolean))].sort();
+  const namespaces = [...new Set([...shown.byKey.values()].map((entry) => entry.namespace).filter(Boolean))].sort(naturally);
   const filter = { namespace: route.ns ?? "", text: (route.find ?? "").toLowerCase() };
   const selected = route.select ? shown.byKey.get(route.select) ?? live.byKey.get(route.select) : undefined;
   const props = { objects: shown, live, history, filter, select, selected, selectedKey: route.select ?? "", moment: route.at ?? "", change, route };
@@ -32,12 +38,13 @@ function App() {
       <${Navigation} views=${VIEWS} view=${route.view} change=${change} />
       <div class="filters">
         <${NamespaceSelect} namespaces=${namespaces} chosen=${filter.namespace} change=${change} />
-        <${Search} input=${search} found=${route.find ?? ""} change=${change} />
+        <${Search} input=${search} found=${route.find ?? ""} change=${change} open=${(text) => (text ? firstMatch(shown, { ...filter, text }) : undefined)} />
         <${ThemeButton} theme=${theme} next=${nextTheme} />
         <button class="plain" onClick=${endSession} title="End the session">End</button>
       </div>
     </header>
     <${Notice} live=${live} problem=${problem} />
+    <${Keys} views=${VIEWS} dialog=${keys} />
     <div class=${`page ${route.select ? "has-detail" : ""}`}>
       <section class="view" aria-label=${VIEWS[route.view][0]}><${View} ...${props} /></section>
       ${route.select && html`<${Detail} key=${route.select} ...${props} />`}

@@ -6,6 +6,8 @@ const DISCOVERY = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscov
 const LEFT_OUT = new Set(["events", "events.events.k8s.io", "leases.coordination.k8s.io", "componentstatuses", "controllerrevisions.apps"]);
 const GROUPS_LEFT_OUT = new Set(["control.mockube.dev", "metrics.k8s.io"]);
 const FIRST = ["nodes", "pods", "replicasets.apps", "deployments.apps", "statefulsets.apps", "daemonsets.apps", "jobs.batch"];
+const SLICES = "endpointslices.discovery.k8s.io";
+const SERVICE_LABEL = "kubernetes.io/service-name";
 const AT_ONCE = 3;
 /** The codes with which a kind cannot be listed; other errors pass. */
 const REFUSALS = new Set([403, 404, 405]);
@@ -54,6 +56,7 @@ export class Objects {
     this.byKey = new Map();
     this.byUid = new Map();
     this.children = new Map();
+    this.slices = new Map();
     this.version = 0;
     this.state = "loading";
     this.problem = "";
@@ -237,6 +240,7 @@ export class Objects {
     if (old) this.remove(old);
     const entry = { key, kind, namespace, name, uid, object };
     this.byKey.set(key, entry);
+    if (kind.resource === SLICES) this.slicesOf(object).add(entry);
     if (uid) this.byUid.set(uid, entry);
     for (const owner of object.metadata.ownerReferences ?? []) {
       if (!this.children.has(owner.uid)) this.children.set(owner.uid, new Set());
@@ -248,11 +252,32 @@ export class Objects {
   remove(entry) {
     this.byKey.delete(entry.key);
     this.byUid.delete(entry.uid);
+    if (entry.kind.resource === SLICES) this.slicesOf(entry.object).delete(entry);
     for (const owner of entry.object.metadata.ownerReferences ?? []) {
       const siblings = this.children.get(owner.uid);
       siblings?.delete(entry);
       if (siblings?.size === 0) this.children.delete(owner.uid);
     }
+  }
+
+  slicesOf({ metadata: { namespace, labels = {} } }) {
+    const service = `${namespace}/${labels[SERVICE_LABEL] ?? ""}`;
+    if (!this.slices.has(service)) this.slices.set(service, new Set());
+    return this.slices.get(service);
+  }
+
+  /** Return how many endpoints of a Service are ready; undefined if EndpointSlices were not read. */
+  readyEndpoints({ namespace, name }) {
+    if (!this.listedAt.has(SLICES)) return undefined;
+    const endpoints = [...(this.slices.get(`${namespace}/${name}`) ?? [])].flatMap(({ object }) => object.endpoints ?? []);
+    return endpoints.filter(({ conditions }) => conditions?.ready ?? true).length;
+  }
+
+  /** Return the key of an object that is named by its API version, kind, namespace and name; "" if its kind is not known. */
+  keyFor({ apiVersion = "", kind, namespace = "", name }) {
+    const group = apiVersion.includes("/") ? apiVersion.split("/")[0] : "";
+    const found = [...this.kinds.values()].find((each) => each.kind === kind && each.group === group);
+    return found ? keyOf(found.resource, namespace, name) : "";
   }
 
   /** Return the owner of an object that is here: its controller, or else the first one. */

@@ -104,14 +104,33 @@ export function ThemeButton({ theme, next }) {
   return html`<button class="plain" onClick=${next} aria-label=${`Colours: ${theme}`} title=${`Colours: ${theme}`}>${theme === "dark" ? "☾" : theme === "light" ? "☀" : "◐"}</button>`;
 }
 
-/** The keys of all views: / finds, a number chooses a view, Escape closes the detail, n shows now. */
-export function useKeys(views, search, change) {
+const KEYS = [
+  ["/", "find objects by name or kind"], ["Enter", "in the search: open the first result"], ["arrows, Enter", "choose and open an object, a node, a lane"],
+  ["+ − 0", "zoom, show all"], ["Escape", "close the object"], ["n", "back to now"], ["?", "show and hide these keys"],
+];
+
+/** The list of the keys of all views, which ? opens. */
+export function Keys({ views, dialog }) {
+  const titles = Object.values(views).map(([title]) => title);
+  const rows = [[`1 to ${titles.length}`, titles.join(", ")], ...KEYS];
+  return html`
+    <dialog class="keys" ref=${dialog} aria-label="Keys"><h2>Keys</h2>
+      <dl class="facts">${rows.map(([key, text]) => html`<dt><kbd>${key}</kbd></dt><dd>${text}</dd>`)}</dl>
+      <button onClick=${() => dialog.current.close()}>Close</button></dialog>`;
+}
+
+/** The keys of all views: / finds, a number chooses a view, Escape closes the detail, n shows now, ? lists the keys. */
+export function useKeys(views, search, change, dialog) {
   useEffect(() => {
     const onKey = (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
       const chosen = Object.keys(views)[Number(event.key) - 1];
-      if (event.key === "Escape" && !isTyping) change({ select: "" });
+      if (event.key === "?" && !isTyping) {
+        if (dialog.current.open) dialog.current.close();
+        else dialog.current.showModal();
+      } else if (dialog.current?.open) return;
+      else if (event.key === "Escape" && !isTyping) change({ select: "" });
       else if (isTyping) return;
       else if (event.key === "/") {
         event.preventDefault();
@@ -133,8 +152,8 @@ export function Navigation({ views, view, change }) {
     </nav>`;
 }
 
-/** The field keeps what is typed, and changes the page a moment later. */
-export function Search({ input, found, change, label = "Find objects by name or kind" }) {
+/** The field keeps what is typed, and changes the page a moment later; Enter does at once, and opens the first result. */
+export function Search({ input, found, change, open, label = "Find objects by name or kind" }) {
   const [text, setText] = useState(found);
   const sent = useRef(found);
   useEffect(() => {
@@ -150,7 +169,13 @@ export function Search({ input, found, change, label = "Find objects by name or 
     }, 150);
     return () => clearTimeout(timer);
   }, [text]);
-  return html`<input ref=${input} type="search" placeholder="Find ( / )" aria-label=${label} value=${text} onInput=${(event) => setText(event.target.value)} />`;
+  const onKeyDown = (event) => {
+    if (event.key !== "Enter") return;
+    const entry = open(text.toLowerCase());
+    sent.current = text;
+    change({ find: text, ...(entry && { select: entry.key }) });
+  };
+  return html`<input ref=${input} type="search" placeholder="Find ( / )" aria-label=${label} value=${text} onInput=${(event) => setText(event.target.value)} onKeyDown=${onKeyDown} />`;
 }
 
 export function NamespaceSelect({ namespaces, chosen, change }) {

@@ -168,3 +168,41 @@ function commonAuthor(notes) {
   const authors = new Set([...notes.parts.values()].map(commonAuthor));
   return authors.size === 1 ? [...authors][0] : null;
 }
+
+const namesOf = (path) => path.slice(1).split("/").map(unescape);
+
+/** Return the path of an operation as a field, such as spec.containers[0].image. */
+export const fieldText = (path) => namesOf(path).map((part) => (/^[0-9]+$/.test(part) ? `[${part}]` : `.${part}`)).join("").replace(/^\./, "");
+
+/** Return what each of the Changes of an object changed, `{ field, before, after, isKnown }`; what was before is known from the creation on. */
+export function valuesOf(changes) {
+  let tree = null;
+  return changes.map(({ type, patch }) => {
+    if (type !== "MODIFIED" || !patch) {
+      tree = type === "ADDED" ? patch?.[0].value ?? null : null;
+      return [];
+    }
+    return patch.map((operation) => {
+      const isKnown = tree !== null;
+      const before = isKnown ? valueBefore(tree, operation) : undefined;
+      tree = isKnown ? patchedOrNull(tree, [operation]) : null;
+      return { field: fieldText(operation.path), before, after: operation.op === "remove" ? undefined : operation.value, isKnown };
+    });
+  });
+}
+
+/** Return what an operation replaces or removes; undefined if it adds. */
+function valueBefore(tree, { op, path }) {
+  const names = namesOf(path);
+  const parent = names.slice(0, -1).reduce((value, name) => value?.[name], tree);
+  return op === "add" && Array.isArray(parent) ? undefined : parent?.[names.at(-1)];
+}
+
+/** Return a tree after a patch; null if the patch is of another tree. */
+export function patchedOrNull(tree, patch) {
+  try {
+    return patched(tree, patch);
+  } catch {
+    return null;
+  }
+}

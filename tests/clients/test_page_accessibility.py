@@ -28,6 +28,7 @@ metadata: {name: large}
 spec: {containers: [{name: main, image: nginx, resources: {requests: {cpu: "500"}}}]}
 """
 PLACES = (
+    "#/health",
     "#/cluster",
     "#/objects",
     "#/timeline",

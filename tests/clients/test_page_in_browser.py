@@ -15,7 +15,7 @@ REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
-VIEWS = ("cluster", "objects", "timeline", "activity", "controllers")
+VIEWS = ("health", "cluster", "objects", "timeline", "activity", "controllers")
 HOSTILE = '<img src=x onerror="window.entered=1"><script>window.entered=1</script>'
 
 
@@ -92,7 +92,7 @@ async def test_changes_lead_to_the_page_of_then(client):
     await client.patch(f"{CONFIG_MAPS}/settings", {"data": {"color": "blue"}})
     async with opened(client) as page:
         await page.go("#/objects?select=configmaps|default|settings&tab=changes")
-        await page.text('/data/color = "blue"')
+        await page.text('data.color: "red" → "blue"')
         await page.tab.get_by_role("button", name="diff").last.click()
         await page.text("-   color: red")
         await page.tab.get_by_role("button", name="then").last.click()
@@ -226,7 +226,7 @@ async def test_keyboard_reaches_everything(client):
     await create_deployment(client)
     async with opened(client) as page:
         keyboard = page.tab.keyboard
-        await keyboard.press("2")
+        await keyboard.press("3")
         await page.tab.get_by_role("tree").wait_for()
         await keyboard.press("/")
         await keyboard.type("web-1-a")
@@ -239,7 +239,7 @@ async def test_keyboard_reaches_everything(client):
         await page.tab.get_by_role("tab", name="YAML", selected=True).wait_for()
         await keyboard.press("Escape")
         await page.tab.get_by_role("complementary").wait_for(state="detached")
-        await keyboard.press("3")
+        await keyboard.press("4")
         await page.tab.get_by_role("application").focus()
         await page.tab.locator("input[type=range]:enabled").wait_for()
         chosen = page.tab.locator(".timeline [role=status]")
@@ -247,6 +247,79 @@ async def test_keyboard_reaches_everything(client):
             await keyboard.press("ArrowDown")
         await keyboard.press("Enter")
         await page.tab.get_by_role("complementary").wait_for()
+
+
+async def test_enter_in_the_search_opens_the_first_result_and_question_mark_lists_the_keys(client):
+    await create_deployment(client, "web-10")
+    await create_deployment(client, "web-2")
+    async with opened(client) as page:
+        keyboard = page.tab.keyboard
+        await keyboard.press("/")
+        await keyboard.type("deployment")
+        await keyboard.press("Enter")
+        await page.tab.get_by_role("complementary", name="Deployment web-2").wait_for()
+        await page.tab.get_by_role("tab", name="Overview").focus()
+        await keyboard.press("?")
+        keys = page.tab.get_by_role("dialog", name="Keys")
+        await keys.get_by_text("in the search: open the first result").wait_for()
+        await keyboard.press("3")  # the page below does not hear it
+        await keyboard.press("?")
+        await keys.wait_for(state="hidden")
+        await page.tab.get_by_role("complementary", name="Deployment web-2").wait_for()
+        assert "#/health" in page.tab.url
+
+
+async def test_page_begins_with_what_is_not_healthy_and_why(client):
+    await create_deployment(client)
+    spec = {"selector": {"app": "nobody"}, "ports": [{"port": 80}]}
+    await create(
+        client, "/api/v1/namespaces/default/services", {"metadata": {"name": "lonely"}, "spec": spec}
+    )
+    async with opened(client) as page:
+        health = page.tab.get_by_role("group", name="Not healthy, and why")
+        await health.get_by_text("the pod is bound to the node node-1, which does not exist").wait_for()
+        await health.get_by_text("no pod in default has the labels of its selector").wait_for()
+        await page.text("3 objects, 2 causes")
+        await health.get_by_role("button", name="Deployment web").click()
+        await page.tab.get_by_role("complementary", name="Deployment web").wait_for()
+        await page.go("#/objects")
+        await page.tab.get_by_label("not healthy").check()
+        await page.text("4 of ")
+        row = page.tab.get_by_role("treeitem").filter(has_text="lonely")
+        await row.get_by_text("No endpoints").wait_for()
+        await page.tab.get_by_role("treeitem").filter(has_text="kubernetes").wait_for(state="detached")
+
+
+async def test_changes_of_the_status_are_shown_on_demand(client):
+    await create_deployment(client)
+    status = {"status": {"replicas": 1, "readyReplicas": 1}}
+    await client.patch(f"{DEPLOYMENTS}/web/status", status)
+    async with opened(client) as page:
+        await page.go("#/objects?select=deployments.apps|default|web&tab=changes")
+        await page.text("1 of 2 changes are of the status alone")
+        await page.tab.get_by_label("also of the status").check()
+        await page.text("status.readyReplicas: 1")
+
+
+@pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
+async def test_state_of_an_object_is_whole_and_beside_its_name(client, viewport):
+    await create_deployment(client)
+    reason = "CreateContainerConfigError"
+    state = {"waiting": {"reason": reason}}
+    container = {
+        "name": "main",
+        "image": "nginx",
+        "imageID": "",
+        "ready": False,
+        "restartCount": 0,
+        "state": state,
+    }
+    await client.patch(f"{PODS}/web-1-a/status", {"status": {"containerStatuses": [container]}})
+    async with opened(client, viewport=viewport) as page:
+        await page.go("#/objects")
+        text = page.tab.get_by_role("treeitem").filter(has_text="web-1-a").get_by_text(reason)
+        assert await text.evaluate("node => node.scrollWidth <= node.clientWidth + 1")
+        assert (await text.bounding_box())["x"] < 600
 
 
 @pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
@@ -269,6 +342,7 @@ async def test_cluster_opens_nodes_and_counts_pods(client):
         await create(client, NODES, {"metadata": {"name": f"node-{number}"}})
     await create_deployment(client)
     async with opened(client) as page:
+        await page.go("#/cluster")
         await page.text("3 nodes, 1 pods")
         canvas = page.tab.get_by_role("application")
         await canvas.focus()
@@ -362,7 +436,24 @@ async () => {
   const folder = new URL(".", document.querySelector("script[type=module]").src).href;
   const { patched, noted, Note, notesOfManagers, yamlLines } = await import(`${folder}trees.js`);
   const { difference } = await import(`${folder}views/detail.js`);
-  const { stateOf, quantity, ageText, inOrderOfInterest } = await import(`${folder}health.js`);
+  const { hueOf, naturally, rankHues, stateOf, quantity, ageText, inOrderOfInterest } = await import(`${folder}health.js`);
+  const { valuesOf } = await import(`${folder}trees.js`);
+  const { byCause } = await import(`${folder}causes.js`);
+  const people = ["ann", "bob", "carl", "dora", "eve"];
+  const hues = (names) => { rankHues(names); return people.map((name) => hueOf(name)); };
+  const node = (spec) => stateOf("Node", { metadata: {}, spec, status: { conditions: [{ type: "Ready", status: "True" }] } }).text;
+  const service = (ready) => stateOf("Service", { metadata: {}, spec: { type: "NodePort", selector: { a: "b" } } }, { readyEndpoints: () => ready }).text;
+  const secret = { kind: "Secret", name: "s" };
+  const problem = (name, cause, parts = {}) => ({ object: { kind: "Pod", name }, affected: [], cause, ...parts });
+  const origins = [{ object: secret, field: "data.a" }];
+  const causes = byCause([
+    problem("alone", "it waits"), problem("a", "no key a", { origins }), problem("b", "no pod is ready: no key a", { origins }),
+    problem("c", "it ends: it waits", { related: [{ object: { kind: "Pod", name: "alone" } }] }),
+  ]);
+  const written = valuesOf([
+    { type: "ADDED", patch: [{ op: "add", path: "", value: { spec: { "a/b": 1, list: [1] } } }] },
+    { type: "MODIFIED", patch: [{ op: "replace", path: "/spec/a~1b", value: 2 }, { op: "add", path: "/spec/list/0", value: 0 }, { op: "remove", path: "/spec/list/1" }] },
+  ])[1];
   const before = { a: { "x/y": 1 }, list: [{ name: "p", v: 1 }, { name: "q", v: 2 }] };
   const after = patched(before, [
     { op: "replace", path: "/a/x~1y", value: 2 },
@@ -381,6 +472,10 @@ async () => {
     yaml: lines({ a: "true", b: [{ c: 1, d: [] }, "x: y"], e: "1\\n2", f: {}, g: null, h: "nginx:1" }),
     difference: difference(yamlLines({ a: 1, b: 2, c: 3 }), yamlLines({ a: 1, b: 4, c: 3 })).map((line) => line.sign + line.text),
     gap: difference(yamlLines({ a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7 }), yamlLines({ a: 9, b: 2, c: 3, d: 4, e: 5, f: 6, g: 9 })).map((line) => line.text),
+    natural: ["web-10", "web-2", "web-1"].sort(naturally), nodes: [node({ unschedulable: true, taints: [{}] }), node({ taints: [{}] }), node({})],
+    services: [service(0), service(1), service(undefined)], causes: causes.map((each) => [each.object.name, each.affected.map(({ name }) => name)]),
+    written: written.map(({ field, before, after }) => [field, before ?? null, after ?? null]),
+    distinct: new Set(hues(people)).size, isSame: hues([...people, "system:node:a"]).join() === hues([...people].reverse()).join(),
     interest: inOrderOfInterest(["system:node:a", "system:serviceaccount:shop:job", "ann"], new Map([["system:node:a", 9], ["ann", 5], ["system:serviceaccount:shop:job", 1]])),
     states: [
       stateOf("Pod", { metadata: {}, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } }).level,
@@ -409,6 +504,13 @@ async def test_rules_of_trees_and_states(client):
         ],
         "difference": ["a: 1", "-b: 2", "+b: 4", "c: 3"],
         "gap": ["a: 1", "a: 9", "b: 2", "c: 3", "…", "e: 5", "f: 6", "g: 7", "g: 9"],
+        "natural": ["web-1", "web-2", "web-10"],
+        "nodes": ["Ready, cordoned", "Ready, tainted", "Ready"],
+        "services": ["No endpoints", "NodePort", "NodePort"],
+        "causes": [["alone", ["c"]], ["a", ["b"]]],
+        "written": [["spec.a/b", 1, 2], ["spec.list[0]", None, 0], ["spec.list[1]", 1, None]],
+        "distinct": 5,
+        "isSame": True,
         "interest": ["ann", "system:serviceaccount:shop:job", "system:node:a"],
         "states": ["good", "bad", "1/2", "Terminating"],
         "quantities": [0.5, 2 << 30, 1000, 0],

@@ -294,6 +294,8 @@ async def test_keyboard_reaches_views_search_and_detail(report):
         await keyboard.press("/")
         await keyboard.type("large")
         await page.tab.get_by_role("treeitem").filter(has_text="web").wait_for(state="detached")
+        await keyboard.press("Enter")
+        await page.tab.get_by_role("complementary", name="Pod large").wait_for()
 
 
 async def test_summary_can_be_read_where_scripts_do_not_run(report):

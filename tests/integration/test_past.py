@@ -221,6 +221,12 @@ async def test_compacted_moment_has_expired(client):
     assert (answer.status, answer.body["reason"]) == (410, "Expired")
     assert f"begins at revision {kept}, " in answer.body["message"]
     assert names(await client.get(f"/mockube/at/{kept}{CONFIG_MAPS}")) == ["a"]
+    assert (await client.get("/mockube/at/oldest")).body["revision"] == kept
+
+
+async def test_oldest_moment_of_a_whole_history_is_its_beginning(client):
+    await put(client, "a", "1")
+    assert (await client.get("/mockube/at/oldest")).body["revision"] == 1
 
 
 async def test_few_moments_are_kept_and_watches_of_others_end(client):

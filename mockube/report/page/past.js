@@ -1,12 +1,12 @@
 // The summary of a moment before the end: from the objects of then, and from what was written, refused and reported until then.
-import { isComponent, stateOf } from "../../ui/health.js";
+import { byCause, messageOf, named, unhealthyOf } from "../../ui/causes.js";
+import { isComponent } from "../../ui/health.js";
+import { fieldText } from "../../ui/trees.js";
 
 const LAST_WRITES = 3;
 const FIELDS = 3;
 const ROWS = 20;
 const VALUE = 80;
-/** The conditions whose messages say why an object is not healthy. */
-const TELLING = new Set(["PodScheduled", "Ready", "ContainersReady", "Available", "Progressing"]);
 /** Refusals that clients expect: what does not exist, or has changed meanwhile. */
 const USUAL = new Set([404, 409, 410]);
 
@@ -16,7 +16,7 @@ export function summaryAt(recording, objects, live, revision, time) {
   const isBefore = (text) => Date.parse(text) <= time;
   const requests = recording.requests.filter(({ spec }) => isBefore(spec.time));
   const events = recording.events.filter((event) => isBefore(timeOfEvent(event)));
-  const problems = problemsOf(recording, objects, live);
+  const problems = byCause(unhealthyOf(objects).map((each) => problemOf(recording, live, each)));
   return {
     counts: { objects: objects.byKey.size, notHealthy: problems.reduce((sum, each) => sum + 1 + each.affectedCount, 0), changes: changes.length, requests: requests.length, events: events.length },
     problems, authors: authorsOf(changes), refused: refusedOf(requests, new Set(recording.components)),
@@ -26,31 +26,12 @@ export function summaryAt(recording, objects, live, revision, time) {
   };
 }
 
-/** Return the objects that are not healthy, the worst first: those below an owner in its place, and those of one state together. */
-function problemsOf(recording, objects, live) {
-  const found = new Map();
-  for (const entry of objects.byKey.values()) {
-    const state = stateOf(entry.kind.kind, entry.object);
-    if (state.level === "bad" || state.level === "busy") found.set(entry, state);
-  }
-  const groups = new Map();
-  for (const [entry, { text, level }] of found) {
-    if (objects.childrenOf(entry).some((child) => found.has(child))) continue;
-    const owner = entry.object.metadata.ownerReferences?.[0]?.uid; // of then, it may not be known itself
-    const group = `${owner ?? entry.key} ${text}`;
-    if (!groups.has(group)) groups.set(group, { entry, text, level, others: [] });
-    else groups.get(group).others.push({ kind: entry.kind.kind, namespace: entry.namespace, name: entry.name, key: entry.key });
-  }
-  const problems = [...groups.values()].sort((a, b) => (a.level === "bad" ? 0 : 1) - (b.level === "bad" ? 0 : 1));
-  return problems.map((each) => problemOf(recording, live, each));
-}
-
 function problemOf(recording, live, { entry, text, level, others }) {
-  const { key, kind, namespace, name, object } = entry;
-  const subject = { apiVersion: object.apiVersion ?? "", kind: kind.kind, namespace, name };
+  const { key, object } = entry;
+  const subject = named(entry);
   const isUnchanged = live.byKey.get(key)?.object.metadata.resourceVersion === object.metadata.resourceVersion;
   const own = (isUnchanged && explanationOf(recording, subject)) || { state: level === "bad" ? "Explained" : "", cause: `${text}${messageOf(object)}` };
-  return { ...own, key, object: subject, affected: others.slice(0, ROWS), affectedCount: others.length };
+  return { ...own, key, object: subject, affected: [...others].map(named) };
 }
 
 /** Return the explanation of an object, or the cause of the one in whose state it is; undefined if the report has neither. */
@@ -61,13 +42,6 @@ function explanationOf({ explanations, similar }, { kind, namespace, name }) {
   const leader = similar.find(({ others }) => others.some((other) => isSame({ ...other, kind })))?.name;
   const alike = leader && explanations.find(({ object }) => object.kind === kind && object.name === leader && (object.namespace ?? "") === namespace);
   return alike && { state: alike.state, cause: alike.cause }; // its evidence and commands name another object
-}
-
-/** Return what the object itself says of the state. */
-function messageOf(object) {
-  const conditions = object.status?.conditions;
-  const failed = Array.isArray(conditions) ? conditions.find(({ type, status, message }) => TELLING.has(type) && status === "False" && message) : undefined;
-  return failed ? `: ${failed.message}` : "";
 }
 
 function authorsOf(changes) {
@@ -96,7 +70,7 @@ function writeOf({ time = "", type, object, author = {}, patch, revision }, name
 }
 
 function fieldOf({ op, path, value }) {
-  const field = path.slice(1).split("/").map((part) => part.replace(/~1/g, "/").replace(/~0/g, "~")).map((part) => (/^[0-9]+$/.test(part) ? `[${part}]` : `.${part}`)).join("").replace(/^\./, "");
+  const field = fieldText(path);
   const text = JSON.stringify(value) ?? "";
   return `${field}: ${op === "remove" ? "(not set)" : text.length > VALUE ? `${text.slice(0, VALUE)}…` : text}`;
 }

@@ -4,7 +4,7 @@ import { patched } from "../../ui/trees.js";
 
 export const API_VERSION = "control.mockube.dev/v1alpha1";
 export const CONTROL = `/apis/${API_VERSION}`;
-const PAST = /^\/mockube\/at\/([0-9]+)(\/.*)?$/;
+const PAST = /^\/mockube\/at\/([0-9]+|oldest)(\/.*)?$/;
 
 /** An answer that is an error; the page knows it by its code. */
 export class ApiError extends Error {
@@ -28,7 +28,7 @@ export class RecordedServer {
     if (signal?.aborted) throw Object.assign(new Error("aborted"), { name: "AbortError" });
     const [where, query] = path.split("?");
     const then = PAST.exec(where);
-    if (then && !then[2]) return { revision: Number(then[1]) };
+    if (then && !then[2]) return { revision: Number(then[1]) || 1 };
     const objects = then ? this.objectsAt(Number(then[1])) : this.recording.objects;
     const rest = then ? then[2] : where;
     if (rest === "/api") return this.recording.discovery[0];

@@ -1,9 +1,10 @@
 // A report: the views of the page of a cluster over what a recording has, and a summary.
+import { naturally } from "../../ui/health.js";
 import { History } from "../../ui/history.js";
 import { html, render, useRef } from "../../ui/html.js";
-import { NamespaceSelect, Navigation, Search, ThemeButton, useCluster, useKeys, useRoute, useTheme } from "../../ui/shell.js";
+import { Keys, NamespaceSelect, Navigation, Search, ThemeButton, useCluster, useKeys, useRoute, useTheme } from "../../ui/shell.js";
 import { Detail } from "../../ui/views/detail.js";
-import { ObjectTree } from "../../ui/views/objects.js";
+import { firstMatch, ObjectTree } from "../../ui/views/objects.js";
 import { TimeBar } from "../../ui/views/timebar.js";
 import { Timeline } from "../../ui/views/timeline.js";
 import { placeOf, RecordedServer } from "./recorded.js";
@@ -51,11 +52,12 @@ export function Report({ recording, views = VIEWS, more = {}, tools = null }) {
   const { history, live, shown, isPastReady, problem } = useCluster(route.at ?? "", () => new RecordedHistory(recording));
   const [theme, nextTheme] = useTheme();
   const search = useRef(null);
+  const keys = useRef(null);
   const select = (entry) => change({ select: entry ? entry.key : "" });
-  useKeys(views, search, change);
+  useKeys(views, search, change, keys);
   if (!live || !shown) return null;
   const [title, View, { hasMoments } = { hasMoments: true }] = views[route.view];
-  const namespaces = [...new Set([...live.byKey.values()].map((entry) => entry.namespace).filter(Boolean))].sort();
+  const namespaces = [...new Set([...live.byKey.values()].map((entry) => entry.namespace).filter(Boolean))].sort(naturally);
   const filter = { namespace: route.ns ?? "", text: (route.find ?? "").toLowerCase() };
   const selected = route.select ? shown.byKey.get(route.select) ?? live.byKey.get(route.select) : undefined;
   const props = {
@@ -68,11 +70,12 @@ export function Report({ recording, views = VIEWS, more = {}, tools = null }) {
       <div class="filters">
         ${tools?.(route, change)}
         <${NamespaceSelect} namespaces=${namespaces} chosen=${filter.namespace} change=${change} />
-        <${Search} input=${search} found=${route.find ?? ""} change=${change} label="Find in the report" />
+        <${Search} input=${search} found=${route.find ?? ""} change=${change} open=${(text) => (text ? firstMatch(shown, { ...filter, text }) : undefined)} label="Find in the report" />
         <${ThemeButton} theme=${theme} next=${nextTheme} />
       </div>
     </header>
     ${problem && html`<p class="notice bad" role="status">The moment cannot be read: ${problem}</p>`}
+    <${Keys} views=${views} dialog=${keys} />
     <div class=${`page ${route.select ? "has-detail" : ""}`}>
       <section class="view" aria-label=${title}><${View} key=${route.view} ...${props} /></section>
       ${route.select && html`<${Detail} key=${route.select} ...${props} />`}

@@ -1,6 +1,6 @@
 // Cluster: each node is a tile, each pod a cell of it. Drawn once into a picture, which moves and zooms without being drawn again.
 import { drawing, handle, pointIn, themeColors, tipStyle } from "../canvas.js";
-import { hueOf, quantity, stateOf } from "../health.js";
+import { hueOf, naturally, quantity, stateOf } from "../health.js";
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { matches } from "./objects.js";
 import { ClusterActions } from "./actions.js";
@@ -26,7 +26,7 @@ function tilesOf(objects) {
     byNode.delete(entry.name);
     return { entry, name: entry.name, zone: entry.object.metadata.labels?.[ZONE] ?? "", pods, usage: usageOf(entry, pods) };
   });
-  tiles.sort((a, b) => a.zone.localeCompare(b.zone) || a.name.localeCompare(b.name, undefined, { numeric: true }));
+  tiles.sort((a, b) => naturally(a.zone, b.zone) || naturally(a.name, b.name));
   const waiting = [...byNode.values()].flat();
   if (waiting.length) tiles.unshift({ entry: null, name: WAITING, zone: "", pods: waiting, usage: 0 });
   return tiles;
@@ -128,16 +128,19 @@ function paint(tiles, layout, { colour, objects, filter, scale }) {
 }
 
 function paintFrame(context, tile, { x, y }, layout, colors) {
-  const level = tile.entry ? stateOf("Node", tile.entry.object).level : "busy";
+  const state = tile.entry ? stateOf("Node", tile.entry.object) : { text: "", level: "busy" };
+  const { level } = state;
+  const mark = /cordoned|tainted|NotReady/.exec(state.text)?.[0] ?? "";
   context.fillStyle = colors.accent;
   if (tile.usage > 0) context.fillRect(x, y + layout.tile.height - 2, layout.tile.width * tile.usage, 2);
-  if (level !== "good") {
-    context.strokeStyle = colors[level];
+  if (level !== "good" || mark) {
+    context.strokeStyle = level === "good" ? colors.muted : colors[level];
+    context.setLineDash(level === "good" ? [4, 3] : []);
     context.strokeRect(x + 0.5, y + 0.5, layout.tile.width - 1, layout.tile.height - 1);
   }
   if (!layout.hasName) return;
   context.fillStyle = level === "good" ? colors.muted : colors[level];
-  let text = tile.name;
+  let text = mark ? `${tile.name}, ${mark}` : tile.name;
   const room = layout.tile.width - 6;
   if (context.measureText(text).width > room) {
     while (text.length > 3 && context.measureText(`${text}…`).width > room) text = text.slice(0, -1);

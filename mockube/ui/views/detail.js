@@ -4,15 +4,19 @@ import { causeLevel, causeText, Facts } from "../explanation.js";
 import { ageText, hueOf, shortUser, stateOf, timeText } from "../health.js";
 import { html, Scrolled, useEffect, useRef, useState } from "../html.js";
 import { pathOf } from "../objects.js";
-import { Note, noted, notesOfManagers, patched, yamlLines } from "../trees.js";
+import { Note, noted, notesOfManagers, patched, valuesOf, yamlLines } from "../trees.js";
 import { Actions } from "./actions.js";
 import { Logs, Shell } from "./containers.js";
+import { inOrder } from "./objects.js";
 
 const TABS = { overview: ["Overview", Overview], yaml: ["YAML", Yaml], changes: ["Changes", Changes], why: ["Why?", Why], actions: ["Act", Actions] };
 const OF_PODS = { logs: ["Logs", Logs], shell: ["Shell", Shell] };
 /** How long an explanation is shown before a change of the object lets it be asked for again. */
 const WHY_MS = 2000;
 const MAX_LINES = 4000;
+const MAX_FIELDS = 12;
+/** Fields that controllers write all the time, and that say nothing of what somebody wants. */
+const NOISE = /^(status\b|metadata\.(generation|managedFields|resourceVersion)\b)/;
 
 /** Return the parts of an object of a resource; without a server, only those that are read. */
 function tabsOf(resource, isOffline) {
@@ -27,7 +31,7 @@ export function Detail(props) {
   const tabs = tabsOf(resource, isOffline);
   const tab = Object.hasOwn(tabs, route.tab) ? route.tab : "overview";
   const kind = selected?.kind.kind ?? resource;
-  const { text, level } = selected ? stateOf(kind, selected.object) : { text: "not there at this time", level: "none" };
+  const { text, level } = selected ? stateOf(kind, selected.object, props.objects) : { text: "not there at this time", level: "none" };
   const onKeyDown = (event) => {
     const names = Object.keys(tabs);
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -102,8 +106,8 @@ function Overview({ selected, objects, history, moment, select }) {
           <td title=${each.message}>${each.reason}${each.message ? html`<div class="muted">${each.message}</div>` : null}</td></tr>`)}
       </tbody></table><//>`}
     ${children.length > 0 && html`
-      <h3>Owns</h3><ul class="plainlist">${children.slice(0, 50).map((child) => {
-        const { text, level } = stateOf(child.kind.kind, child.object);
+      <h3>Owns</h3><ul class="plainlist">${children.sort(inOrder).slice(0, 50).map((child) => {
+        const { text, level } = stateOf(child.kind.kind, child.object, objects);
         return html`<li><button class="link" onClick=${() => select(child)}>${child.kind.kind} ${child.name}</button> <span class=${`state ${level}`}>${text}</span></li>`;
       })}${children.length > 50 ? html`<li class="muted">and ${children.length - 50} more</li>` : null}</ul>`}
     <${Events} selected=${selected} objects=${objects} now=${now} />`;
@@ -217,21 +221,28 @@ const short = (value) => {
 function Changes(props) {
   const { selected, resource, namespace, name, moment, change: changeRoute, objects } = props;
   const [other, setOther] = useState(null);
+  const [showsStatus, setShowsStatus] = useState(false);
   const { value, error } = useLoaded((signal) => changesOf(props, signal), [resource, namespace, name, moment, selected?.object.metadata.resourceVersion]);
   if (error && !value) return html`<${Failed} error=${error} />`;
   if (!value) return html`<p class="muted">Reading …</p>`;
   if (!value.length) return html`<p class="muted">The history has no change of this object: it was written before.</p>`;
+  const values = valuesOf(value);
+  const all = value.map((change, index) => ({ change, fields: values[index].filter(({ field }) => showsStatus || !NOISE.test(field)), isMinor: values[index].length > 0 && values[index].every(({ field }) => NOISE.test(field)) }));
+  const shown = all.filter(({ isMinor }) => showsStatus || !isMinor).reverse();
   return html`
+    <p><label><input type="checkbox" checked=${showsStatus} onChange=${(event) => setShowsStatus(event.target.checked)} /> also of the status</label>
+      ${shown.length < all.length && html` <span class="muted">${all.length - shown.length} of ${all.length} changes are of the status alone</span>`}</p>
     <p class="muted">The newest first. “Then” shows the whole page as it was after a change; “diff” compares the object of then with what is shown.</p>
     ${other && selected && html`<${Diff} revision=${other} selected=${selected} objects=${objects} />`}
-    <ol class="changes">${value.toReversed().slice(0, 300).map((change) => html`
+    <ol class="changes">${shown.slice(0, 300).map(({ change, fields }) => html`
       <li key=${change.revision}>
         <div><span class=${`dot hue-${hueOf(change.author?.user ?? "")}`}></span><b>${shortUser(change.author?.user)}</b>
           <span class="muted">${change.type === "MODIFIED" ? "" : `${change.type} `}${change.author?.verb ?? ""}${change.author?.subresource ? `/${change.author.subresource}` : ""} ${change.time ? timeText(Date.parse(change.time)) : ""}</span>
           <button class="link" onClick=${() => changeRoute({ at: String(change.revision) })}>then</button>
           ${change.type !== "DELETED" && html` <button class="link" onClick=${() => setOther(change.revision)}>diff</button>`}</div>
-        ${change.type === "MODIFIED" && (change.patch ?? []).slice(0, 12).map((each) => html`
-          <div class="operation"><code>${each.op === "remove" ? "− " : ""}${each.path}${each.op === "remove" ? "" : ` = ${short(each.value)}`}</code></div>`)}
+        ${fields.slice(0, MAX_FIELDS).map((each) => html`
+          <div class="operation"><code>${each.field}: ${each.isKnown && each.before === undefined ? "" : html`<del>${each.isKnown ? short(each.before) : "?"}</del> → `}${each.after === undefined ? "(not set)" : html`<ins>${short(each.after)}</ins>`}</code></div>`)}
+        ${fields.length > MAX_FIELDS && html`<div class="operation muted">and ${fields.length - MAX_FIELDS} more fields</div>`}
         ${change.patchOmitted ? html`<div class="muted">${change.patchOmitted}</div>` : null}
       </li>`)}</ol>`;
 }

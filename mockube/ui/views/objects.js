@@ -1,6 +1,6 @@
 // Objects: a tree by owners, of each namespace and kind.
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
-import { ageText, stateOf } from "../health.js";
+import { ageText, isUnhealthy, stateOf } from "../health.js";
 import { rankOfNamespace } from "../objects.js";
 
 export const HIDDEN = new Set([
@@ -12,24 +12,25 @@ export const HIDDEN = new Set([
 ]);
 const FIRST = ["UnitedDeployment", "Deployment", "StatefulSet", "CloneSet", "DaemonSet", "CronJob", "Job", "ReplicaSet", "Pod", "Service", "Node"];
 const ROW = 28;
-/** Of a narrow page, whose names have two lines. */
-const NARROW_ROW = 44;
+/** Of a narrow page, where the state is below the name. */
+const NARROW_ROW = 48;
 const NARROW_WIDTH = 600;
 const OPEN_LIMIT = 12;
 
 const LARGE = 2000;
 const SORT_MS = 1000;
 
-/** Return a text by which objects are in their order: it is made once for each object, as a comparison of names by locale takes long. */
+/** Return a text by which objects are in their natural order: it is made once for each object, as a comparison of names by locale takes long. */
 function orderOf(entry) {
   if (entry.order === undefined) {
     const found = FIRST.indexOf(entry.kind.kind);
     const rank = String(found < 0 ? FIRST.length : found).padStart(2, "0");
-    entry.order = [rankOfNamespace(entry.namespace), entry.namespace, rank, entry.kind.kind, entry.name].join("\u0000");
+    const [namespace, name] = [entry.namespace, entry.name].map((text) => text.replace(/[0-9]+/g, (digits) => digits.padStart(10, "0")));
+    entry.order = [rankOfNamespace(entry.namespace), namespace, rank, entry.kind.kind, name].join("\u0000");
   }
   return entry.order;
 }
-const inOrder = (a, b) => (orderOf(a) < orderOf(b) ? -1 : 1);
+export const inOrder = (a, b) => (orderOf(a) < orderOf(b) ? -1 : 1);
 
 /** Return whether a filter selects an object. */
 export function matches(entry, filter) {
@@ -37,13 +38,19 @@ export function matches(entry, filter) {
   return !filter.text || entry.name.toLowerCase().includes(filter.text) || entry.kind.kind.toLowerCase().includes(filter.text);
 }
 
+/** Return the first object that a text finds: one with this name, or else the first of the list. */
+export function firstMatch(objects, filter) {
+  const found = [...objects.byKey.values()].filter((entry) => matches(entry, filter)).sort(inOrder);
+  return found.find((entry) => entry.name === filter.text) ?? found.find((entry) => !HIDDEN.has(entry.kind.resource)) ?? found[0];
+}
+
 /** Return the rows of the tree: `{ entry, depth, children, isOpen }`. */
-function rowsOf(objects, filter, showsAll, toggled) {
+function rowsOf(objects, filter, { showsAll, onlyUnhealthy }, toggled) {
   const roots = [];
   const selected = new Set();
   for (const entry of objects.byKey.values()) {
     const isShown = matches(entry, filter) && (showsAll || filter.text || !HIDDEN.has(entry.kind.resource));
-    if (!isShown) continue;
+    if (!isShown || (onlyUnhealthy && !isUnhealthy(stateOf(entry.kind.kind, entry.object, objects)))) continue;
     for (let each = entry, depth = 0; each && depth < 10 && !selected.has(each); each = objects.ownerOf(each), depth += 1) {
       selected.add(each);
       if (!objects.ownerOf(each)) roots.push(each);
@@ -70,13 +77,14 @@ function rowsOf(objects, filter, showsAll, toggled) {
 export function ObjectTree({ objects, filter, select, selectedKey, moment, history }) {
   const [toggled, setToggled] = useState(() => new Set());
   const [showsAll, setShowsAll] = useState(false);
+  const [onlyUnhealthy, setOnlyUnhealthy] = useState(false);
   const [top, setTop] = useState(0);
   const [{ height, isNarrow }, setSize] = useState({ height: 600, isNarrow: false });
   const rowHeight = isNarrow ? NARROW_ROW : ROW;
   const list = useRef(null);
   const [focus, setFocus] = useState("");
   const tick = objects.byKey.size > LARGE ? Math.floor(performance.now() / SORT_MS) : objects.version; // many objects change all the time
-  const rows = useMemo(() => rowsOf(objects, filter, showsAll, toggled), [objects, tick, filter.namespace, filter.text, showsAll, toggled]);
+  const rows = useMemo(() => rowsOf(objects, filter, { showsAll, onlyUnhealthy }, toggled), [objects, tick, filter.namespace, filter.text, showsAll, onlyUnhealthy, toggled]);
   useEffect(() => {
     if (!list.current) return undefined;
     const observer = new ResizeObserver(() => setSize({ height: list.current?.clientHeight ?? 600, isNarrow: (list.current?.clientWidth ?? NARROW_WIDTH) < NARROW_WIDTH }));
@@ -120,6 +128,7 @@ export function ObjectTree({ objects, filter, select, selectedKey, moment, histo
   return html`
     <div class="bar">
       <label><input type="checkbox" checked=${showsAll} onChange=${(event) => setShowsAll(event.target.checked)} /> all kinds</label>
+      <label><input type="checkbox" checked=${onlyUnhealthy} onChange=${(event) => setOnlyUnhealthy(event.target.checked)} /> not healthy</label>
       <span class="muted">${count.toLocaleString("en")} of ${objects.byKey.size.toLocaleString("en")} objects</span>
     </div>
     <div class=${`tree ${isNarrow ? "narrow" : ""}`} role="tree" tabindex="0" aria-label="Objects by owner" ref=${list} aria-activedescendant=${focus ? `row-${focus}` : undefined}
@@ -127,16 +136,16 @@ export function ObjectTree({ objects, filter, select, selectedKey, moment, histo
       <div role="none" style=${{ height: `${rows.length * rowHeight}px`, position: "relative" }}>
         ${rows.slice(first, last).map((row, offset) => row.heading !== undefined
           ? html`<div key=${`heading ${row.heading}`} class="heading" role="none" style=${{ top: `${(first + offset) * rowHeight}px` }}>${row.heading}</div>`
-          : html`<${Row} key=${row.entry.key} row=${row} top=${(first + offset) * rowHeight} now=${now} isSelected=${row.entry.key === selectedKey}
+          : html`<${Row} key=${row.entry.key} row=${row} top=${(first + offset) * rowHeight} now=${now} objects=${objects} isSelected=${row.entry.key === selectedKey}
                          indent=${isNarrow ? 9 : 18} isFocused=${row.entry.key === focus} select=${select} toggle=${toggle} />`)}
       </div>
       ${count === 0 && html`<p class="empty">No object matches.</p>`}
     </div>`;
 }
 
-function Row({ row, top, now, indent, isSelected, isFocused, select, toggle }) {
+function Row({ row, top, now, objects, indent, isSelected, isFocused, select, toggle }) {
   const { entry, depth, children, isOpen } = row;
-  const { text, level } = stateOf(entry.kind.kind, entry.object);
+  const { text, level } = stateOf(entry.kind.kind, entry.object, objects);
   const created = Date.parse(entry.object.metadata.creationTimestamp);
   return html`
     <div class=${`row ${isFocused ? "focused" : ""}`} role="treeitem" id=${`row-${entry.key}`} aria-level=${depth + 1} aria-selected=${isSelected}

@@ -1,7 +1,7 @@
 // Timeline: a lane for each object, grouped by owner; marks for writes in the colour of the author, bars for states.
 import { CONTROL } from "../api.js";
 import { drawing, handle, pointIn, themeColors, tipStyle } from "../canvas.js";
-import { hueOf, inOrderOfInterest, shortUser, timeText } from "../health.js";
+import { hueOf, inOrderOfInterest, naturally, shortUser, timeText } from "../health.js";
 import { firstIndex, TYPES } from "../history.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 import { rankOfNamespace } from "../objects.js";
@@ -34,7 +34,7 @@ function lanesOf(history, filter, showsAll) {
     if (!groups.has(root)) groups.set(root, []);
     groups.get(root).push(lane);
   }
-  const compare = (a, b) => rankOfNamespace(a.namespace) - rankOfNamespace(b.namespace) || a.namespace.localeCompare(b.namespace) || a.kind.localeCompare(b.kind) || a.name.localeCompare(b.name, undefined, { numeric: true });
+  const compare = (a, b) => rankOfNamespace(a.namespace) - rankOfNamespace(b.namespace) || naturally(a.namespace, b.namespace) || naturally(a.kind, b.kind) || naturally(a.name, b.name);
   return [...groups.keys()].sort(compare).flatMap((root) => inOrderOfOwners(history, groups.get(root)));
 }
 
@@ -51,7 +51,7 @@ function inOrderOfOwners(history, lanes) {
   const rows = [];
   const add = (lane, depth) => {
     rows.push({ lane, depth });
-    if (depth < 10) for (const child of children.get(lane) ?? []) add(child, depth + 1);
+    if (depth < 10) for (const child of (children.get(lane) ?? []).sort((a, b) => naturally(a.kind, b.kind) || naturally(a.name, b.name))) add(child, depth + 1);
   };
   for (const lane of children.get(null) ?? []) add(lane, 0);
   return rows;

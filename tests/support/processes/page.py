@@ -29,10 +29,10 @@ class Page:
         tab.on("dialog", lambda dialog: self.problems.append(dialog.message))
 
     def _note(self, message):
-        # A browser reports the answers by which the page finds where the history begins, that nothing is explained, what budgets refuse,
-        # and that a server without a manager knows no queues.
+        # A browser reports the answers by which the page finds that nothing is explained, what budgets refuse, and that a server
+        # without a manager knows no queues.
         path = urlsplit(message.location["url"]).path
-        expected = path.endswith(("/mockube/at/1", "/explanations", "/eviction", "/controllers"))
+        expected = path.endswith(("/explanations", "/eviction", "/controllers"))
         if message.type == "error" and not expected:
             self.problems.append(f"{message.text} {message.location['url']}")
 
