@@ -1,6 +1,7 @@
 """What makes two runs of a cluster with a seed the same: its event loop, its threads, and when its time passes.
 
-The clock stands still. While a call of the user runs, it advances to the next timer whenever nothing else is left to do.
+The clock stands still. While a call of the user runs, it advances to the next timer whenever nothing else is left to do. In a fork, the
+process with the handle says when its call has nothing left to do, either.
 """
 
 import asyncio
@@ -47,12 +48,19 @@ class InlineExecutor(ThreadPoolExecutor):
 class SeededLoop(ForkableSelectorLoop):
     """An event loop that knows whether callbacks are ready, and runs the work of threads inline."""
 
-    def problem(self) -> str:
-        return "seed: the time of a fork would pass in another way"
-
     def __init__(self) -> None:
         super().__init__()
+        self.arrivals = 0
+        """How often a descriptor was ready: whether something has arrived from outside of the process."""
         self.set_default_executor(InlineExecutor(max_workers=1))
+
+    def continue_after_fork(self) -> None:
+        super().continue_after_fork()
+        self.set_default_executor(InlineExecutor(max_workers=1))
+
+    def _process_events(self, event_list: Any) -> None:  # asyncio has no public name for it
+        self.arrivals += len(event_list)
+        super()._process_events(event_list)  # type: ignore[misc]
 
     @property
     def has_ready(self) -> bool:
@@ -66,20 +74,24 @@ class ReadyCallbacks:
         self._loop = loop
         self._is_busy = is_busy
         self._max_busy_seconds = max_busy_seconds
+        self._turn = asyncio.Lock()
+        """Held while callbacks are looked for: those of two that look for them would never be over."""
 
     async def wait(self, clock: ClusterClock) -> None:
-        await self._wait_empty()
+        await self.wait_empty()
         # A request may wait for a timer, or for another program, which no callback shows.
         until = clock.real.monotonic() + self._max_busy_seconds
         while self._is_busy() and clock.real.monotonic() < until:
             await clock.real.sleep(_BUSY_SECONDS)
-            await self._wait_empty()
+            await self.wait_empty()
 
-    async def _wait_empty(self) -> None:
-        turns = 0
-        while turns < _EMPTY_TURNS:
-            await yield_to_loop()
-            turns = 0 if self._loop.has_ready else turns + 1
+    async def wait_empty(self) -> None:
+        """Wait until no callback is ready."""
+        async with self._turn:
+            turns = 0
+            while turns < _EMPTY_TURNS:
+                await yield_to_loop()
+                turns = 0 if self._loop.has_ready else turns + 1
 
 
 class _Work(Struct, kw_only=True):
@@ -98,13 +110,20 @@ class SteppedWork:
     def __init__(self, clock: ClusterClock, is_busy: Callable[[], bool]) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, SeededLoop)
+        self._loop = loop
         self._clock = clock
         self._passing: asyncio.Task[None]
         self._is_quiet: Callable[[], bool] = lambda: False
         self._caller_calls = caller.CallCount()
         self._idleness = ReadyCallbacks(loop, lambda: is_busy() or self._caller_calls.count > 0)
         self._queue: list[_Work] = []
+        self._running: list[tuple[_Work, asyncio.Task[Any]]] = []
         self._driver: asyncio.Task[None] | None = None
+        self.is_fork = False
+        self.commands = 0
+        """The arrivals that are commands of the handle of a fork."""
+        self._turns = 0
+        """The requests that have had their turn."""
 
     def let_time_pass(self) -> None:
         """Let time pass whenever nothing else is left to do, until `hold`."""
@@ -146,11 +165,11 @@ class SteppedWork:
 
     async def _drive(self) -> None:
         """Run what is queued until all of it is done."""
-        running: list[tuple[_Work, asyncio.Task[Any]]] = []
+        self._running = []
         try:
-            await self._drive_until_done(running)
+            await self._drive_until_done(self._running)
         except Exception as error:  # noqa: BLE001 - it is raised to the callers, who wait for nothing else
-            for work in (*self._take(), *(work for work, _ in running)):
+            for work in (*self._take(), *(work for work, _ in self._running)):
                 if not work.done.done():
                     work.done.set_exception(error)
 
@@ -188,6 +207,35 @@ class SteppedWork:
     def _take(self) -> list[_Work]:
         queue, self._queue = self._queue, []
         return queue
+
+    # --- in a fork, whose calls are requests of another process
+
+    def continue_after_fork(self) -> None:
+        """Leave the calls of the parent to it: nobody waits for them in this process."""
+        self.is_fork = True
+        for task in (self._driver, *(task for _, task in self._running)):
+            if task is not None and task is not asyncio.current_task():
+                task.cancel()
+        self._driver, self._queue, self._running = None, [], []
+        self._caller_calls.count = 0
+
+    async def wait_for_turn(self) -> None:
+        """Wait until nothing is left to do, so that it does not depend on the speed of a client when its request is handled."""
+        await self._idleness.wait_empty()
+        self._turns += 1
+
+    async def pass_time(self, seen: int) -> int:
+        """Step to the next timer if a client that waits has sent nothing since the arrivals that were `seen`; return how many there are."""
+        await self._idleness.wait(self._clock)
+        if self._arrivals == seen:
+            await self._step()
+            await self._idleness.wait(self._clock)
+        return self._arrivals
+
+    @property
+    def _arrivals(self) -> int:
+        """A number that changes with everything that a client sends, and when a request of it begins."""
+        return self._loop.arrivals - self.commands + self._turns
 
     async def _pass_time(self) -> None:
         while True:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from mockube.client.kubeconfig import Access
 from mockube.command_client import open_client
-from mockube.component_base.clock import RealClock
+from mockube.component_base.clock import Clock
 from mockube.objects.requests import ObjectRequests
 
 from .background_loop import BackgroundContext
@@ -33,9 +33,9 @@ class ForkClients:
         self._is_started = False
         self._start_lock = Lock()
 
-    def open(self, admin: Access, controllers: Access) -> ForkClient:
+    def open(self, admin: Access, controllers: Access, clock: Clock) -> ForkClient:
         """Return a client with the administrator's credentials; what it needs to know is read as the controllers, and not recorded as the user's."""
-        return self.submit(_open(admin, controllers)).result()
+        return self.submit(_open(admin, controllers, clock)).result()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
         with self._start_lock:
@@ -54,9 +54,8 @@ async def _until_closed() -> AsyncIterator[None]:
     yield
 
 
-async def _open(admin: Access, controllers: Access) -> ForkClient:
-    clock = RealClock()
+async def _open(admin: Access, controllers: Access, clock: Clock) -> ForkClient:
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(open_client(admin, clock))
         reports = await stack.enter_async_context(open_client(controllers, clock))
-        return ForkClient(ObjectRequests(client, admin, reports=reports), stack.pop_all())
+        return ForkClient(ObjectRequests(client, admin, reports=reports, clock=clock), stack.pop_all())

@@ -61,6 +61,12 @@ class CommandRunner:
     async def advance(self, command: messages.AdvanceClock) -> None:
         await self._plane.advance(command.seconds)
 
+    async def pass_time(self, command: messages.PassTime) -> messages.PassedTime:
+        stepped, clock = self._plane.stepped, self._plane.clock
+        assert stepped is not None
+        seen = await stepped.pass_time(command.seen)
+        return messages.PassedTime(seen=seen, monotonic=clock.monotonic())
+
     async def add_fault(self, command: messages.AddFault) -> int:
         number = next(self._numbers)
         self._faults[number] = await self._plane.inject(command.fault)
@@ -78,6 +84,7 @@ class CommandRunner:
 
 _RUN: Final[Mapping[type[messages.ForkCommand], Callable[[CommandRunner, Any], Any]]] = {
     messages.AdvanceClock: CommandRunner.advance,
+    messages.PassTime: CommandRunner.pass_time,
     messages.ListCalls: CommandRunner.list_calls,
     messages.ClearCalls: CommandRunner.clear_calls,
     messages.ListComplaints: CommandRunner.list_complaints,

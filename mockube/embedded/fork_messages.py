@@ -21,6 +21,8 @@ class Started(Struct, frozen=True, kw_only=True, tag=True):
     """The fork accepts connections on this port."""
 
     port: int
+    has_steps: bool = False
+    """Whether its time passes only as far as commands let it."""
 
 
 class Result(Struct, frozen=True, kw_only=True, tag=True):
@@ -91,6 +93,19 @@ class AdvanceClock(ForkCommand, frozen=True, kw_only=True):
     seconds: float
 
 
+class PassTime(ForkCommand, frozen=True, kw_only=True):
+    """Step to the next timer if nothing has arrived since `seen`; the result is a `PassedTime`."""
+
+    seen: int
+
+
+class PassedTime(Struct, frozen=True, kw_only=True):
+    seen: int
+    """A number that changes with each arrival."""
+    monotonic: float
+    """The time of the clock of the fork."""
+
+
 class Fork(ForkCommand, frozen=True, kw_only=True):
     """Fork the process; its frame comes with the descriptor of the new process's socket. The result is the process id."""
 
@@ -106,6 +121,7 @@ AnyCommand = (
     | RemoveFault
     | ClearFaults
     | AdvanceClock
+    | PassTime
     | Fork
 )
 

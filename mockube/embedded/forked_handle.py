@@ -97,7 +97,7 @@ class ForkedHandle(ClusterHandle):
         return self._running.requests
 
     def _submit(self, work: Work[T]) -> "Future[T]":
-        return self._running.forks.clients.submit(work)
+        return self._running.submit(work)
 
     def _closed(self) -> Failure:
         return NotStarted(_STOPPED)

@@ -65,7 +65,7 @@ class ForkedProcess:
         if not isinstance(started, Started):
             self.stop()
             raise _error_of(started)
-        self.port = started.port
+        self.port, self.has_steps = started.port, started.has_steps
 
     @property
     def is_running(self) -> bool:

@@ -17,6 +17,9 @@ from typing import Any, Final, cast
 
 from mockube.apimachinery.status import ApiError, NotFound
 from mockube.apiserver.control.faults import exempt
+from mockube.apiserver.request.hooks import Proceed
+from mockube.apiserver.request.request import Request
+from mockube.apiserver.request.response import Response
 from mockube.client.kinds import CONFIG_MAPS
 from mockube.component_base.clock import QUIET_TURNS, Clock
 from mockube.component_base.forkable_loop import ForkableLoop
@@ -35,8 +38,11 @@ from mockube.kubelet.kubelets import ENDPOINT
 from . import fork_messages as messages
 from .background_loop import BackgroundContext
 from .control_plane import EmbeddedControlPlane
+from .determinism import SteppedWork
+from .direct import DirectClient
 from .fork_commands import CommandRunner
 from .plane import ForkableControlPlane
+from .serving import EmbeddedServer
 
 BUSY_SECONDS: Final = 0.02
 """How long a fork waits until no request is in progress. It need not: one that is continues in both processes."""
@@ -126,11 +132,31 @@ def become_fork(
     server, (host, port) = plane.server, kubelets
     ports = replace_descriptors(own_descriptors, {server.listener.port, port})
     context.continue_after_fork()
+    if plane.stepped is not None:
+        _take_turns(plane.server, plane.stepped)
     if plane.clock.rate:  # one that stands still runs callbacks only as far as it is advanced
         for clock in plane.clock.deferrables:
             clock.postpone(spread_seconds(os.getpid()))
     _move(server.api_server.registry.moved_ports, ports)
-    return start("fork/kubelets", _publish(plane, host, ports.get(port, 0), os.getpid()))
+    published = (
+        0 if plane.stepped is not None else ports.get(port, 0)
+    )  # with a seed, it is the same in all processes
+    return start("fork/kubelets", _publish(plane, host, published, os.getpid()))
+
+
+def _take_turns(server: EmbeddedServer, stepped: SteppedWork) -> None:
+    """Let each request of another process wait until nothing is left to do."""
+    is_in_turn = stepped.is_fork
+    stepped.continue_after_fork()
+    if is_in_turn:
+        return
+
+    async def in_turn(request: Request, proceed: Proceed) -> Response:
+        if not isinstance(request.client, DirectClient):
+            await stepped.wait_for_turn()
+        return await proceed(request)
+
+    server.api_server.hooks.before_authentication.add(in_turn)
 
 
 async def _kubelets_address(plane: ForkableControlPlane) -> tuple[str, int]:
@@ -140,9 +166,10 @@ async def _kubelets_address(plane: ForkableControlPlane) -> tuple[str, int]:
             config_map = await plane.controllers.get(CONFIG_MAPS, ENDPOINT)
     except NotFound:
         return "", 0
-    host, _, port = ((config_map.get("data") or {}).get("address") or "").rpartition(":")
+    registry, address = plane.server.api_server.registry, (config_map.get("data") or {}).get("address") or ""
+    host, _, port = registry.local_ports.get(address, address).rpartition(":")
     published = int(port) if port.isdigit() else 0
-    return host, plane.server.api_server.registry.moved_ports.get(published, published)
+    return host, registry.moved_ports.get(published, published)
 
 
 async def _wait_until_quiet(plane: ForkableControlPlane) -> None:
@@ -189,7 +216,10 @@ class ForkServer:
     async def _run(self) -> None:
         """Execute commands."""
         try:
-            await self._send(messages.Started(port=self._plane.server.listener.port))
+            plane = self._plane
+            await self._send(
+                messages.Started(port=plane.server.listener.port, has_steps=plane.stepped is not None)
+            )
             asyncio.get_running_loop().add_reader(self._handle, self._on_readable)
             while True:
                 await self._send(await self._execute(messages.COMMANDS.decode(await self._commands.get())))
@@ -216,6 +246,8 @@ class ForkServer:
         if self._pid != os.getpid():  # in a fork of this process, which has another server
             asyncio.get_running_loop().remove_reader(self._handle)
             return
+        if self._plane.stepped is not None:
+            self._plane.stepped.commands += 1
         try:
             data, descriptors, _, _ = socket.recv_fds(self._handle, _READ, 1)
         except BlockingIOError:

@@ -1,25 +1,38 @@
 """The forks of a cluster: their processes, clients and files, which end with the cluster at the latest."""
 
+import asyncio
 import os
 import shutil
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import mkdtemp
 from threading import Lock
-from typing import Final
+from typing import Any, Final, TypeVar, cast
 
 from mockube.client.kubeconfig import Access
+from mockube.component_base.clock import QUIET_TURNS, ClusterClock
+from mockube.component_base.forkable_loop import ForkableLoop
+from mockube.component_base.loop import yield_to_loop
 from mockube.default_cluster.target import Target
+from mockube.objects import caller
 from mockube.objects.requests import ObjectRequests
 
+from . import fork_messages as messages
+from .determinism import START
 from .fork_clients import ForkClient, ForkClients
 from .forked_process import ForkedProcess, StartProcess
 from .serving import KUBECONFIG, LOOPBACK, EmbeddedServer
 
+T = TypeVar("T")
+
 AUTHORITY: Final = "ca.crt"
+_NOTHING: Final = -1
+"""No number of arrivals: time does not pass."""
+_BUSY_SECONDS: Final = 0.001
 
 
 class Forks:
@@ -58,6 +71,8 @@ class RunningFork:
         self.url = f"https://{LOOPBACK}:{process.port}"
         self._on_stop = on_stop
         self._client: ForkClient | None = None
+        # With a seed it shows the time of the fork, which has the epoch of its parent.
+        self._clock = ClusterClock(start=START if process.has_steps else None)
         self._lock = Lock()
 
     @property
@@ -65,8 +80,34 @@ class RunningFork:
         with self._lock:
             if self._client is None:
                 admin, controllers = map(self._moved, (self.server.admin, self.server.controllers))
-                self._client = self.forks.clients.open(admin, controllers)
+                self._client = self.forks.clients.open(admin, controllers, self._clock)
             return self._client.requests
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Run a coroutine of `requests`."""
+        return self.forks.clients.submit(self._in_steps(work) if self.process.has_steps else work)
+
+    async def _in_steps(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine; the time of the fork passes while the coroutine waits, and the fork has nothing else to do."""
+        calls = caller.CallCount()
+        caller.CALL_COUNT.set(calls)
+        await self._pass_time(_NOTHING)
+        task = asyncio.create_task(work)
+        try:
+            seen = _NOTHING
+            while not await _is_done(task, calls):
+                seen = await self._pass_time(seen)
+            await self._pass_time(_NOTHING)
+            return task.result()
+        finally:
+            task.cancel()
+
+    async def _pass_time(self, seen: int) -> int:
+        command = messages.PassTime(seen=seen)
+        passed = await asyncio.to_thread(self.process.call, command, messages.PassedTime)
+        if (seconds := passed.monotonic - self._clock.monotonic()) > 0:
+            self._clock.advance(seconds)
+        return int(passed.seen)
 
     @cached_property
     def target(self) -> Target:
@@ -92,6 +133,19 @@ class RunningFork:
 
     def _moved(self, access: Access) -> Access:
         return replace(access, server=self.url)
+
+
+async def _is_done(task: "asyncio.Task[Any]", calls: caller.CallCount) -> bool:
+    """Return whether a task is done, once it can do nothing without the fork: no thread works, and no function of the user is called."""
+    work = cast("ForkableLoop", asyncio.get_running_loop()).thread_work
+    quiet_turns = 0
+    while quiet_turns < QUIET_TURNS:
+        await yield_to_loop()
+        quiet_turns += 1
+        if work or calls.count:
+            quiet_turns = 0
+            await asyncio.sleep(_BUSY_SECONDS)
+    return task.done()
 
 
 def _remove(folder: Path, owner: int) -> None:

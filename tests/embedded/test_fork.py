@@ -18,6 +18,7 @@ from mockube import Cluster
 from mockube.apimachinery.status import NotFound, ServiceUnavailable
 from mockube.embedded.handle import NotStarted
 from mockube.failure import Failure
+from mockube.objects.errors import WaitFailed
 from tests.support.event_loop import WAIT_TIMEOUT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks are supported on Linux only")
@@ -454,6 +455,40 @@ def test_forks_of_a_fork_leave_nothing(arranged):
 
         before = fork_once()
         assert [fork_once() for _ in range(5)] == [before] * 5
+
+
+def test_time_of_a_fork_with_a_seed_passes_only_in_its_calls():
+    with Cluster(nodes=2, seed=7) as cluster:
+        cluster.apply(DEPLOYMENT)
+        started = cluster.wait("Deployment", "web", "Available")
+        with cluster.fork() as other, other.fork() as inner:
+            assert other.get("Deployment", "web") == started
+            other.delete("Deployment", "web")
+            other.advance(120)
+            assert other.list("Pod") == []
+            pods = inner.list("Pod")
+            slept = inner.exec(pods[0]["metadata"]["name"], "sleep 3600", timeout=7200)
+            assert slept.exit_code == 0
+            inner.apply(POD)
+            box = inner.wait("Pod", "box", "Ready")
+            assert box["metadata"]["creationTimestamp"].startswith("2026-01-01T01:00:")
+            with pytest.raises(WaitFailed):
+                inner.wait("Pod", "box", lambda _: False, 3600)
+        assert len(cluster.list("Pod")) == 2
+        cluster.advance(60)
+        assert cluster.get("Deployment", "web")["status"] == started["status"]
+
+
+def test_forks_of_a_cluster_with_a_seed_go_on_in_the_same_way():
+    def names_of_pods():
+        with cluster.fork() as other:
+            other.apply(DEPLOYMENT)
+            other.advance(60)
+            return [(pod["metadata"]["uid"], pod["spec"]["nodeName"]) for pod in other.list("Pod")]
+
+    with Cluster(nodes=2, seed=7) as cluster:
+        assert len(names := names_of_pods()) == 2
+        assert names_of_pods() == names
 
 
 def test_cluster_with_a_file_of_its_own_is_not_forked(tmp_path):
