@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any, Final, TypeVar, cast
 
 from mockube.client.kubeconfig import Access
-from mockube.component_base.clock import QUIET_TURNS, ClusterClock
+from mockube.component_base.clock import QUIET_TURNS, Clock, ClusterClock
 from mockube.component_base.forkable_loop import ForkableLoop
 from mockube.component_base.loop import yield_to_loop
 from mockube.default_cluster.target import Target
@@ -95,7 +95,7 @@ class RunningFork:
         task = asyncio.create_task(work)
         try:
             seen = _NOTHING
-            while not await _is_done(task, calls):
+            while not await _is_done(task, calls, self._clock.real):
                 seen = await self._pass_time(seen)
             await self._pass_time(_NOTHING)
             return task.result()
@@ -135,7 +135,7 @@ class RunningFork:
         return replace(access, server=self.url)
 
 
-async def _is_done(task: "asyncio.Task[Any]", calls: caller.CallCount) -> bool:
+async def _is_done(task: "asyncio.Task[Any]", calls: caller.CallCount, real: Clock) -> bool:
     """Return whether a task is done, once it can do nothing without the fork: no thread works, and no function of the user is called."""
     work = cast("ForkableLoop", asyncio.get_running_loop()).thread_work
     quiet_turns = 0
@@ -144,7 +144,7 @@ async def _is_done(task: "asyncio.Task[Any]", calls: caller.CallCount) -> bool:
         quiet_turns += 1
         if work or calls.count:
             quiet_turns = 0
-            await asyncio.sleep(_BUSY_SECONDS)
+            await real.sleep(_BUSY_SECONDS)
     return task.done()
 
 
