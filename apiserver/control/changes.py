@@ -199,9 +199,17 @@ class Changes(RecordStrategy):
         head = head if version is None else min(head, version)
         scope, rights = self._scope(context), UserRights(self._cluster, self._policy, context)
         found: deque[_Written] = deque(maxlen=self._max_changes)
-        async for written in self._history(scope, self._begin(scope, head), head):
+        begin = self._begin(scope, head)
+        is_cut = begin > await history_start(self._cluster.kv)
+        async for written in self._history(scope, begin, head):
             if await rights.may("list", written.row.group_resource, written.namespace):
+                is_cut |= len(found) == self._max_changes
                 found.append(written)
+        if is_cut and version is None:
+            context.report.warn(
+                f"older changes are left out: a list has the newest {self._max_changes} (--control-changes), and a watch from an "
+                "earlier resourceVersion has all of its time"
+            )
         return head, [Listed(_name_of(written), partial(self._build, written)) for written in found]
 
     async def _build(self, written: _Written) -> StoredObject:

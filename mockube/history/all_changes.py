@@ -1,8 +1,7 @@
-"""All Changes of the history of a server. A list has the newest ones; what came before is read by a watch."""
+"""The Changes of the history of a server that a report has."""
 
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct, field
@@ -10,13 +9,11 @@ from msgspec import Struct, field
 from mockube.apimachinery.status import Expired, Gone
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.verbs import Client
-from mockube.client.wire import NoResponse
-from mockube.control_objects import CHANGES, needs_control, watch_after
-from mockube.moments import find_moment
+from mockube.control_objects import CHANGES, needs_control
+from mockube.objects.changes import CHANGES_SECONDS, changes_before
 
 MAX_CHANGES: Final = 200_000
 """The changes that are read; of more, the newest ones."""
-WATCH_SECONDS: Final = 600.0
 NOT_FOLLOWED: Final = frozenset({"events", "events.events.k8s.io", "leases.coordination.k8s.io"})
 """Resources whose writes are not kept: renewals are most writes of a cluster, and Events are listed."""
 
@@ -49,7 +46,7 @@ class AllChanges(Struct, kw_only=True):
             yield f"The changes before the newest ones are left out: {self.expired}"
 
 
-async def read_all_changes(client: Client, seconds: float = WATCH_SECONDS) -> AllChanges:
+async def read_all_changes(client: Client, seconds: float = CHANGES_SECONDS) -> AllChanges:
     """Return the Changes up to the newest one at the call. Raise NoResponse if some of them cannot be read."""
     with needs_control():
         listed = await client.list(CHANGES)
@@ -57,24 +54,10 @@ async def read_all_changes(client: Client, seconds: float = WATCH_SECONDS) -> Al
     found = AllChanges(revision=revision)
     if newest:
         try:
-            async for change in _before(client, newest[0], seconds):
-                found.add(change)
+            async for tree in changes_before(client, newest[0], {}, seconds):
+                found.add(tree["spec"])
         except (Expired, Gone) as error:  # what was read may end long before the newest ones
             found = AllChanges(revision=revision, expired=error.message)
     for change in newest:
         found.add(change)
     return found
-
-
-async def _before(client: Client, first: ReadOnlyTree, seconds: float) -> AsyncIterator[ReadOnlyTree]:
-    """Yield the changes before one: a revision may have several, of which a list has only the last ones."""
-    begin = (await find_moment(client, "oldest")).revision
-    version = str(max(1, begin - 1))  # a watch from 0 begins with the newest ones
-    async with aclosing(watch_after(client, CHANGES, version, seconds=seconds)) as trees:
-        async for tree in trees:
-            change: ReadOnlyTree = tree["spec"]
-            is_first = (change["revision"], change["object"]) == (first["revision"], first["object"])
-            if is_first or change["revision"] > first["revision"]:
-                return
-            yield change
-    raise NoResponse("the watch of Changes ended before all of them were read")

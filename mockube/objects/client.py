@@ -19,10 +19,11 @@ from mockube.command_client import AGENT
 from mockube.component_base.clock import Clock, RealClock
 from mockube.component_base.suggestions import did_you_mean, enumerate_names
 from mockube.component_base.supervision import timeout
-from mockube.control_objects import list_changes, rewind
+from mockube.control_objects import rewind
 
 from . import missing, wait_report
 from .caller import call_in_caller
+from .changes import list_all_changes
 from .conditions import WaitCondition, check_condition
 from .errors import InvalidValue, KindNotServed, WaitFailed
 from .resource_names import ResourceNames
@@ -151,7 +152,7 @@ class ObjectClient:
         """Return Changes, the oldest first."""
         resource = str((await self._names.find(kind)).resource.group_resource) if kind else ""
         selector = {"resource": resource, "name": name, "namespace": namespace, "user": user}
-        return [dict(change) for change in await list_changes(self._reports, selector)]
+        return [dict(change) for change in await list_all_changes(self._reports, selector)]
 
     async def rewind(self, moment: str) -> Parsed:
         """Make the objects of a moment the newest ones, and return the status of the Rewind."""

@@ -89,6 +89,17 @@ def test_mark_and_writes_before_an_advance_are_in_the_history():
         assert "kept" not in [each["metadata"]["name"] for each in cluster.list("configmap")]
 
 
+def test_all_changes_are_returned_of_which_a_list_has_the_newest():
+    with Cluster(nodes=0, flags=["--control-changes=2"]) as cluster:
+        maps = [
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"n{number}"}}
+            for number in range(5)
+        ]
+        cluster.apply(maps)
+        changes = cluster.changes("configmap", namespace="default", user="kubernetes-admin")
+        assert [each["spec"]["object"]["name"] for each in changes] == [f"n{number}" for number in range(5)]
+
+
 def test_object_that_is_posted_and_not_stored_is_created():
     with Cluster(nodes=1) as cluster:
         cluster.apply(DATABASE)

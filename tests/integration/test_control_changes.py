@@ -274,6 +274,10 @@ async def test_list_is_limited():
         await write_config_map(client)
         assert [spec["type"] for spec in await changes(client, "kind=ConfigMap")] == ["MODIFIED", "DELETED"]
         assert len(await changes(client)) == 2
+        answer = await client.get(CHANGES)
+        assert answer.headers["Warning"].startswith(
+            '299 - "older changes are left out: a list has the newest 2 '
+        )
 
 
 async def test_large_patch_is_omitted(client):

@@ -11,7 +11,7 @@ from mockube.client.wire import NoResponse
 from mockube.component_base.clock import RealClock
 from mockube.component_base.metrics import MetricsRegistry
 from mockube.history.all_changes import read_all_changes
-from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport, answer, problem
+from tests.support.stores.scripted_transport import ScriptedStream, ScriptedTransport, answer
 
 
 def change(revision, name="a", resource="pods"):
@@ -41,7 +41,7 @@ def client_of(transport):
 def read(stream, *newest):
     transport = ScriptedTransport().will(
         answer(body={"metadata": {"resourceVersion": "9"}, "items": [*newest]}),
-        problem(410, "Expired", "the history begins at revision 3"),
+        answer(body={"moment": "oldest", "revision": 3}),
     )
     transport.will_stream(stream)
     found = asyncio.run(read_all_changes(client_of(transport), 5.0))
