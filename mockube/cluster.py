@@ -60,7 +60,7 @@ class Cluster(Handle, BlockingClients, ObjectMethods):
     Services of webhooks and APIServices to addresses, as `{"NAMESPACE/NAME": "HOST:PORT"}`, if they run outside of the
     cluster. `images` maps images to local commands, as a map or the path of a YAML file: containers with these images
     run as local processes. `scheduler_plugins` are filters and scores of your own, subclasses of `SchedulerPlugin`.
-    `profile="kubeadm"` adds what a cluster of kubeadm has, with `control_planes` nodes: static pods, kube-proxy, CoreDNS, metrics-server.
+    `profile="kubeadm"` adds what a cluster of kubeadm has, with `control_planes` nodes: static pods, kube-proxy, CoreDNS.
     `seed` makes runs the same: names, uids, addresses, times and the order of all changes. The clock of such a cluster begins at the
     first day of 2026, stands still between two calls of its methods, and passes as far as a call needs.
     """

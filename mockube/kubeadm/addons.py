@@ -1,4 +1,4 @@
-"""The objects that kubeadm creates when its API server is ready, those of metrics-server, and the default storage class. Pure, but for the manifests beside it."""
+"""The objects that kubeadm creates when its API server is ready, and the default storage class. Pure, but for the manifests beside it."""
 
 import re
 from base64 import b64encode
@@ -21,7 +21,7 @@ from .releases import VERSIONS, differences
 
 _FOLDER: Final = Path(__file__).parent / "manifests"
 _STORAGE: Final = "storage"
-_PHASES: Final = ("configuration", "kube-proxy", "coredns", "metrics-server", _STORAGE)
+_PHASES: Final = ("configuration", "kube-proxy", "coredns", _STORAGE)
 """The manifests in the order in which they are created."""
 _PLACE: Final = re.compile(r"\$\((\w+)\)")
 _TOKEN_LIFETIME: Final = timedelta(hours=24)

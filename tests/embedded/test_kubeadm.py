@@ -78,7 +78,57 @@ def test_bootstrap_token_signs_the_information_of_the_cluster(kubeadm):
     )
 
 
-def test_metrics_come_from_metrics_server(kubeadm):
+METRICS_SERVER = """
+apiVersion: v1
+kind: Service
+metadata: {name: metrics-server, namespace: kube-system}
+spec: {ports: [{port: 443, targetPort: https}], selector: {k8s-app: metrics-server}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: metrics-server, namespace: kube-system}
+spec:
+  selector: {matchLabels: {k8s-app: metrics-server}}
+  template:
+    metadata: {labels: {k8s-app: metrics-server}}
+    spec:
+      containers:
+        - name: metrics-server
+          image: registry.k8s.io/metrics-server/metrics-server:v0.8.1
+          args: [--cert-dir=/tmp, --secure-port=10250, --kubelet-insecure-tls]
+          ports: [{containerPort: 10250, name: https}]
+          readinessProbe: {httpGet: {path: /readyz, port: https, scheme: HTTPS}}
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1beta1.metrics.k8s.io}
+spec:
+  group: metrics.k8s.io
+  version: v1beta1
+  groupPriorityMinimum: 100
+  versionPriority: 100
+  insecureSkipTLSVerify: true
+  service: {name: metrics-server, namespace: kube-system}
+"""
+
+
+def test_metrics_are_served_without_objects_that_a_metrics_server_creates(kubeadm):
+    """A chart cannot be installed where its objects exist: as in kind and kubeadm, none of them does."""
+    kinds = (
+        "APIService",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Deployment",
+        "RoleBinding",
+        "Service",
+        "ServiceAccount",
+    )
+    names = [each["metadata"]["name"] for kind in kinds for each in kubeadm.list(kind, namespace="")]
+    assert [name for name in names if "metrics-server" in name or name.endswith(".metrics.k8s.io")] == []
+    assert [each["metadata"]["name"] for each in kubeadm.list("NodeMetrics")]
+
+
+def test_metrics_come_from_a_metrics_server_that_is_installed(kubeadm):
     def has_status(status):
         return lambda tree: any(
             each["type"] == "Available" and each["status"] == status
@@ -86,12 +136,14 @@ def test_metrics_come_from_metrics_server(kubeadm):
         )
 
     name = "v1beta1.metrics.k8s.io"
+    installed = kubeadm.apply(METRICS_SERVER)
     kubeadm.wait("APIService", name, has_status("True"))
     kubeadm.scale("Deployment", "metrics-server", 0, **SYSTEM)
     found = kubeadm.wait("APIService", name, has_status("False"))
     assert found["status"]["conditions"][0]["reason"] == "MissingEndpoints"
     kubeadm.scale("Deployment", "metrics-server", 1, **SYSTEM)
     kubeadm.wait("APIService", name, has_status("True"))
+    kubeadm.delete(installed)
 
 
 @pytest.mark.parametrize(
