@@ -80,7 +80,7 @@ _SERVICE: Final = re.compile(
 
 
 SIMULATED_WEBHOOKS: Final = Flag(
-    "for a webhook whose Service leads to simulated pods only: refuse the write as its failurePolicy says, or "
-    "allow it with a warning (refuse)",
+    "for a webhook whose Service leads to simulated pods only: allow the write with a warning, or refuse it as "
+    "its failurePolicy says (allow)",
     choice(*SIMULATED_CHOICES),
 )

@@ -386,7 +386,7 @@ class AdmissionOptions(Struct, frozen=True, kw_only=True):
             metavar="SERVICE",
         ),
     ] = ()
-    simulated_webhooks: Annotated[str, SIMULATED_WEBHOOKS] = "refuse"
+    simulated_webhooks: Annotated[str, SIMULATED_WEBHOOKS] = "allow"
     allow_privileged: Annotated[bool, Flag("allow privileged containers (true)", boolean)] = True
 
 

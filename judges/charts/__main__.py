@@ -83,7 +83,7 @@ def _pull(helm: Path, folder: Path, settings: Mapping[str, Any], only: Sequence[
 
 def _run(helm: Path, folder: Path, chart: Chart, charts: Mapping[str, Chart], options) -> dict[str, Outcome]:
     # A chart's webhooks lead to simulated pods, which cannot review what another chart creates.
-    with cluster(helm, ["--simulated-webhooks=allow", *options.flags]) as running:
+    with cluster(helm, options.flags) as running:
         for needed in (charts[name] for name in chart.needs):
             outcome = run_release(
                 running, needed, _write_values(folder, needed), timeout=options.timeout, steps=STEPS[:1]

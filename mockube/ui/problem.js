@@ -6,8 +6,8 @@ import { html } from "./html.js";
 const WRITTEN = { ADDED: "created", DELETED: "deleted" };
 const NAMES = 24;
 
-/** A cause with what it names first. `link` returns a link to an object, by its part. */
-export function ProblemCard({ problem, isOpen, link, children }) {
+/** A cause with what it names first. `link` returns a link to an object, by its part; `title` is the level of titles in it. */
+export function ProblemCard({ problem, isOpen, link, title = "h4", children }) {
   const { object, origins = [], affected = [], affectedCount = affected.length } = problem;
   const about = origins[0]?.object ?? object;
   return html`
@@ -15,16 +15,16 @@ export function ProblemCard({ problem, isOpen, link, children }) {
       <summary><span class="kind">${about.kind}</span> <b>${about.name}</b> ${about.namespace && html`<span class="muted">in ${about.namespace}</span>`}
         ${affectedCount > 0 && html` <span class="muted">${affectedCount + (origins.length ? 1 : 0)} ${origins.length ? "" : "other "}objects are not healthy because of it</span>`}
         <p class=${`cause ${causeLevel(problem)}`}>${causeText(problem)}</p></summary>
-      ${origins.map((origin) => html`<${Origin} origin=${origin} link=${link} />`)}
-      <${Affected} objects=${[{ ...object, key: problem.key }, ...affected]} count=${affectedCount + 1} link=${link} />
-      <${Facts} explanation=${problem} title="h4">${children}<//>
+      ${origins.map((origin) => html`<${Origin} origin=${origin} link=${link} title=${title} />`)}
+      <${Affected} objects=${[{ ...object, key: problem.key }, ...affected]} count=${affectedCount + 1} link=${link} title=${title} />
+      <${Facts} explanation=${problem} title=${title}>${children}<//>
     </details>`;
 }
 
-function Origin({ origin, link }) {
+function Origin({ origin, link, title }) {
   const { object, field = "", writes = [], key } = origin;
   return html`
-    <h4>Who wrote ${field && html`<code>${field}</code> of `}${link({ ...object, key }, "changes")}</h4>
+    <${title}>Who wrote ${field && html`<code>${field}</code> of `}${link({ ...object, key }, "changes")}<//>
     ${writes.length === 0 && html`<p class="muted">No write of it is known.</p>`}
     <ul class="changes">${writes.map((write) => html`
       <li><div><span class="muted">${write.time ? timeText(Date.parse(write.time)) : `revision ${write.revision}`}</span> <b title=${write.user}>${shortUser(write.user)}</b>
@@ -33,8 +33,8 @@ function Origin({ origin, link }) {
     ${origin.command && html`<p class="muted"><code>${origin.command}</code></p>`}`;
 }
 
-function Affected({ objects, count, link }) {
+function Affected({ objects, count, link, title }) {
   const shown = [...objects].sort((a, b) => (a.kind === "Pod") - (b.kind === "Pod") || naturally(a.kind, b.kind) || naturally(a.name, b.name)).slice(0, NAMES);
-  return html`<h4>Not healthy because of it</h4>
+  return html`<${title}>Not healthy because of it<//>
     <p class="affected">${shown.map((each, index) => html`${index ? ", " : ""}${link(each, "why")}`)}${count > shown.length ? `, and ${count - shown.length} more` : ""}</p>`;
 }

@@ -110,7 +110,7 @@ async def test_author_of_a_field_is_found_by_its_name(report):
             r"alice.*Deployment web.*spec\.replicas: 3 -> 0", await writes.inner_text(), re.DOTALL
         )
         await writes.get_by_role("button", name="Deployment web").first.click()
-        await page.text("/spec/replicas = 0")
+        await page.text("spec.replicas: 3 → 0")
         await page.tab.get_by_role("tab", name="YAML").click()
         line = page.tab.get_by_role("listitem").filter(has_text="replicas: 0").first
         assert await line.locator(".who").get_attribute("title") == "alice"

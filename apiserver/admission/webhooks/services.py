@@ -2,8 +2,8 @@
 
 A Service is reachable if its EndpointSlices have addresses that are not those of simulated pods, or the address of a
 pod whose container runs as a process, which is reached through its kubelet. For other Services a flag sets the
-address: `--webhook-service NAMESPACE/NAME=HOST:PORT`. A Service that leads to simulated pods only is an error, unless
-`--simulated-webhooks=allow` or an annotation of the configuration lets writes pass without the webhook.
+address: `--webhook-service NAMESPACE/NAME=HOST:PORT`. A write passes without a webhook whose Service leads to simulated pods
+only, unless `--simulated-webhooks=refuse` or an annotation of the configuration makes it an error.
 """
 
 import base64

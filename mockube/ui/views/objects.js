@@ -12,8 +12,8 @@ export const HIDDEN = new Set([
 ]);
 const FIRST = ["UnitedDeployment", "Deployment", "StatefulSet", "CloneSet", "DaemonSet", "CronJob", "Job", "ReplicaSet", "Pod", "Service", "Node"];
 const ROW = 28;
-/** Of a narrow page, where the state is below the name. */
-const NARROW_ROW = 48;
+/** Of a narrow page, whose names have two lines, and the state is below them. */
+const NARROW_ROW = 58;
 const NARROW_WIDTH = 600;
 const OPEN_LIMIT = 12;
 

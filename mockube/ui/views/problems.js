@@ -20,10 +20,10 @@ export function Problems({ objects, live, filter, change, moment }) {
     return html`<button class="link" onClick=${() => change({ select: key, tab })}>${subject.kind} ${subject.name}</button>`;
   };
   return html`
-    <div class="bar"><b>Not healthy, and why</b> <span class="muted">${countText(problems)}</span></div>
+    <div class="bar"><h2>Not healthy, and why</h2> <span class="muted">${countText(problems)}</span></div>
     <div class="health" tabindex="0" role="group" aria-label="Not healthy, and why">
       ${moment && html`<p class="muted">Explanations are of now: these are the states of the chosen moment.</p>`}
-      ${shown.map((problem, index) => html`<${ProblemCard} key=${problem.key} problem=${problem} isOpen=${index === 0} link=${link} />`)}
+      ${shown.map((problem, index) => html`<${ProblemCard} key=${problem.key} problem=${problem} isOpen=${index === 0} link=${link} title="h3" />`)}
       ${shown.length === 0 && objects.state === "live" && html`<p class="empty">${problems.length ? "None matches." : "All objects are healthy."}</p>`}
     </div>`;
 }
