@@ -16,7 +16,6 @@ from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.launcher import NOT_FOUND
 from mockube.component_base.operating_system import shell_exit_code
-from mockube.failure import UsageError
 from mockube.launch import IN_CLUSTER_VARIABLES, KUBECONFIG_VARIABLES
 from mockube.moments import PATH, Moment, find_moment
 
@@ -39,10 +38,6 @@ def add_flags(parser: CommandParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
-    if command and command is options.command and command[0].startswith("-"):
-        raise UsageError(
-            f"{command[0]} must stand before the moment: `mockube at [FLAG ...] MOMENT -- CMD ...`"
-        )
     if command and shutil.which(command[0]) is None:
         print_line(f"{command[0]}: command not found")
         return NOT_FOUND

@@ -14,7 +14,8 @@ from mockube.failure import Failure, TimedOut
 
 from .parsing import CommandParser
 from .progress import print_line
-from .shared_flags import add_name, add_short_name
+from .shared_flags import add_chosen_name, add_short_name
+from .target import chosen_name
 
 SECONDS: Final = 90.0
 """The timeout for the stop; longer than the server waits for requests in progress."""
@@ -25,7 +26,7 @@ FORCED_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 def add_flags(parser: CommandParser) -> None:
-    add_name(parser)
+    add_chosen_name(parser)
     add_short_name(parser)
     parser.add_argument("--now", action="store_true", help="do not wait for running requests")
     parser.add_argument(
@@ -36,16 +37,17 @@ def add_flags(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    cluster = named_cluster.find_cluster(options.name, os.environ)
+    cluster = named_cluster.find_cluster(chosen_name(options), os.environ)
+    name = cluster.folder.name
     if cluster.state in {ClusterState.RUNNING, ClusterState.STARTING}:
         _end_process(cluster, FORCED_SIGNALS if options.now else GRACEFUL_SIGNALS)
-        print_line(f'"{options.name}" has stopped')
+        print_line(f'"{name}" has stopped')
     else:
         cluster.folder.record.unlink(missing_ok=True)
-        print_line(f'"{options.name}" was not running')
+        print_line(f'"{name}" was not running')
     if options.delete:
         if named_cluster.lock_holder(cluster.folder.lock) is not None:
-            raise Failure(f'"{options.name}" was started again meanwhile and is not deleted')
+            raise Failure(f'"{name}" was started again meanwhile and is not deleted')
         shutil.rmtree(cluster.folder.path)
     return 0
 

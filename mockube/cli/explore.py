@@ -135,9 +135,7 @@ def _arguments(options: argparse.Namespace) -> tuple[str, Sequence[str]]:
     if scenario == "--":
         return "", command
     if command and command[0] != "--":
-        raise UsageError(
-            f"{command[0]}: flags precede the scenario, and -- precedes the command of the operator"
-        )
+        raise UsageError(f"{command[0]}: the command of the operator stands behind --")
     return scenario, command[1:]
 
 

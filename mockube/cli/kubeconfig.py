@@ -11,11 +11,12 @@ from mockube.failure import Missing
 
 from .parsing import CommandParser
 from .progress import print_line
-from .shared_flags import add_name, add_short_name
+from .shared_flags import add_chosen_name, add_short_name
+from .target import chosen_name
 
 
 def add_flags(parser: CommandParser) -> None:
-    add_name(parser)
+    add_chosen_name(parser)
     add_short_name(parser)
     formats = parser.add_mutually_exclusive_group()
     formats.add_argument("--path", action="store_true", help="print the path of the kubeconfig")
@@ -28,7 +29,7 @@ def add_flags(parser: CommandParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    folder = find_cluster(options.name, os.environ).folder
+    folder = find_cluster(chosen_name(options), os.environ).folder
     if not folder.kubeconfig.exists():
         raise Missing(f'"{folder.name}" was never ready and has no kubeconfig')
     if options.merge:

@@ -231,6 +231,8 @@ def _command_parser(command: Command, arguments: Sequence[str]) -> CommandParser
 class _TopLevelParser(CommandParser):
     """The parser of the arguments before a command's own flags; its help lists the commands."""
 
+    begins_command = True
+
     def format_help(self) -> str:
         groups = (
             f"{title}:\n" + "".join(f"  {command.name:<15}{command.summary}\n" for command in commands)

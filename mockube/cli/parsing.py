@@ -61,6 +61,8 @@ class CommandParser(argparse.ArgumentParser):
     """The arguments to be read, on which the flags of a command may depend."""
     passes_flags: bool = False
     """Whether an unknown flag begins the command that is the rest of the arguments, as those of kubectl."""
+    begins_command: bool = False
+    """Whether the first argument that is no flag begins that command."""
     hint: str = ""
     """What else to see after an unknown flag or argument."""
 
@@ -215,20 +217,39 @@ class CommandParser(argparse.ArgumentParser):
             self.error(f"{name}: {error}")
 
     def _with_separator(self, arguments: Sequence[str]) -> Sequence[str]:
-        """Put `--` before the command that the arguments end with: its flags are not those of this parser."""
-        own_arguments = iter(enumerate(arguments, 1))
-        for end, argument in own_arguments:
+        """Put `--` before the command that the arguments end with, whose flags are not those of this parser.
+
+        Flags of this parser may stand behind its own arguments: they are put before these.
+        """
+        flags, values = list[str](), list[str]()
+        others = iter(enumerate(arguments, 1))
+        for end, argument in others:
             name, equals, _ = argument.partition("=")
             action = self._option_string_actions.get(name.replace("_", "-"))
             if argument == "--":
-                break
+                return [*flags, *(["--"] if values else []), *values, *arguments[end - 1 :]]
             if action is self._help and self.passes_flags:
                 action = None
-            if action is None and (self.passes_flags or not argument.startswith("-")):
-                return [*arguments[: end - 1], "--", *arguments[end - 1 :]]
+            if action is None and (self.passes_flags or self._is_value(argument)):
+                if len(values) == self._value_count():
+                    return [*flags, "--", *values, *arguments[end - 1 :]]
+                values.append(argument)
+                continue
+            flags.append(argument)
             if action is not None and not equals and _is_value(action, arguments[end : end + 1]):
-                next(own_arguments)
-        return arguments
+                flags.append(next(others)[1])
+        return [*flags, "--", *values] if values else arguments
+
+    def _is_value(self, argument: str) -> bool:
+        return not argument.startswith("-") or bool(self._negative_number_matcher.match(argument))
+
+    def _value_count(self) -> int:
+        """Return how many arguments precede the command that the arguments end with."""
+        if self.begins_command:
+            return 0
+        return sum(
+            not action.option_strings and action.nargs != argparse.REMAINDER for action in self._actions
+        )
 
     def flags(self) -> Iterator[str]:
         """Yield the flags of this command and its subcommands, except hidden ones."""

@@ -68,7 +68,7 @@ def find_target(options: argparse.Namespace, *, only_own: bool = False) -> Chose
         return ChosenServer(kubeconfig, "")
     led_to = _read_variable(only_own=only_own) if name is None else None
     if led_to is None:
-        folder, _ = running_cluster(name or NAME, os.environ)
+        folder, _ = running_cluster(name or kubeconfig_variable.gone_cluster(os.environ) or NAME, os.environ)
         return ChosenServer(folder.kubeconfig, folder.name)
     if led_to.folder is not None:
         running_cluster(led_to.folder.name, os.environ)
@@ -82,7 +82,7 @@ def chosen_name(options: argparse.Namespace) -> str:
         return str(options.name)
     led_to = _read_variable(only_own=True)
     if led_to is None or led_to.folder is None:
-        return NAME
+        return kubeconfig_variable.gone_cluster(os.environ) or NAME
     _report_doubt(led_to)
     return led_to.folder.name
 

@@ -15,7 +15,7 @@ from mockube.client.kubeconfig import Access, KubeconfigError, read
 from mockube.failure import Failure
 
 from .health import get
-from .named_cluster import ClusterFolder, cluster_folders
+from .named_cluster import ClusterFolder, cluster_folders, clusters_folder
 
 VARIABLE: Final = "KUBECONFIG"
 _COMMIT_PREFIX: Final = "mockube-"
@@ -45,6 +45,15 @@ def read_target(environment: Mapping[str, str]) -> KubeconfigTarget | None:
         raise Failure(f"${VARIABLE}: {error}") from error
     folders = cluster_folders(environment)
     return KubeconfigTarget(path, access, next((each for each in folders if _is_of(access, each)), None))
+
+
+def gone_cluster(environment: Mapping[str, str]) -> str:
+    """Return the name of the cluster whose file $KUBECONFIG names, if the cluster was deleted; "" otherwise."""
+    path = Path(environment.get(VARIABLE, "")).expanduser()
+    name = path.parent.name
+    folder = ClusterFolder(name=name, path=clusters_folder(environment) / name)
+    is_gone = bool(name) and not path.exists() and path == folder.kubeconfig
+    return name if is_gone else ""
 
 
 def _is_of(access: Access, folder: ClusterFolder) -> bool:

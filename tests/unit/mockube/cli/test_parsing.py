@@ -135,6 +135,38 @@ def test_arguments_after_dashes_are_not_parsed():
     assert (options.command[-1], options.data_dir) == ("--data_dir=1", "/x")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ("-5m", ("default", "-5m", [])),
+        ("-5m --name=blue", ("blue", "-5m", [])),
+        ("-5m --name blue --keep", ("blue", "-5m", [])),
+        ("--name=red -5m --name=blue -- ls --name=x", ("blue", "-5m", ["--", "ls", "--name=x"])),
+        ("before --name=blue ls -l", ("blue", "before", ["ls", "-l"])),
+        ("before ls --name=x", ("default", "before", ["ls", "--name=x"])),
+        ("before -- --name=x", ("default", "before", ["--", "--name=x"])),
+    ],
+)
+def test_flags_may_stand_behind_the_argument_before_a_command(arguments, expected):
+    parser = CommandParser(prog="mockube at")
+    parser.add_argument("--name", default="default")
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("moment")
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    options = read(parser, *arguments.split())
+    assert (options.name, options.moment, options.command) == expected
+
+
+def test_unknown_flag_behind_the_argument_before_a_command_is_refused(capsys):
+    parser = CommandParser(prog="mockube at")
+    parser.add_argument("--name")
+    parser.add_argument("moment")
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    with pytest.raises(SystemExit):
+        read(parser, "-5m", "--nam=x", "--", "ls")
+    assert "unknown flag --nam" in capsys.readouterr().err
+
+
 def test_environment_variables_have_long_names_of_flag():
     action = argparse.ArgumentParser().add_argument("-n", "--node-name", "--node")
     assert [*variable_names(action)] == ["MOCKUBE_NODE_NAME", "MOCKUBE_NODE"]

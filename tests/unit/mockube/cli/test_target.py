@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from mockube.cli import target
+from mockube.cli.main import COMMANDS, main
 from mockube.cli.parsing import CommandParser
 from mockube.clusters import kubeconfig_variable
 from mockube.clusters.named_cluster import cluster_folder, hold_lock, write_record
@@ -61,6 +62,12 @@ def version(monkeypatch):
         lambda *_: (200, msgspec.json.encode({**body, "gitCommit": versions[0]})),
     )
     return versions
+
+
+def parser_of(command):
+    parser = CommandParser(prog="mockube try")
+    command.add_flags(parser)
+    return parser
 
 
 def options(*arguments):
@@ -151,6 +158,45 @@ async def test_foreign_server_is_refused_where_a_command_might_change_it(
         assert target.find_target(options(), only_own=True).kubeconfig == default.kubeconfig
         assert target.chosen_name(options()) == "default"
         assert target.name_flag_here(default) == " --name=default"
+
+
+CHOOSING = {
+    name: command
+    for name, command in COMMANDS.items()
+    if name not in {"up", "lint"} and "--name" in parser_of(command).flags()
+}
+"""The commands that choose an existing cluster."""
+
+
+@pytest.mark.parametrize("command", CHOOSING.values(), ids=CHOOSING)
+def test_every_command_leaves_the_choice_of_the_cluster_to_the_variable(command):
+    names = [
+        action.default
+        for parser in (parser_of(command), *parser_of(command)._command_parsers())
+        for action in parser._actions
+        if "--name" in action.option_strings
+    ]
+    assert {*names} == {None}
+
+
+async def test_variable_of_a_deleted_cluster_chooses_no_other_one(environment, tmp_path, capsys):
+    async with running("default"):
+        environment.setenv("KUBECONFIG", str(cluster_folder("blue", os.environ).kubeconfig))
+        assert target.chosen_name(options()) == "blue"
+        for arguments in (["down"], ["down", "--delete"], ["kubeconfig"], ["reset"], ["status"], ["logs"]):
+            assert main(arguments) != 0
+            assert 'there is no cluster "blue"' in capsys.readouterr().err
+        with pytest.raises(Missing, match='there is no cluster "blue"'):
+            target.find_target(options(), only_own=True)
+
+
+async def test_path_of_the_cluster_of_the_variable_is_printed(environment, capsys):
+    async with running("default"), running("blue") as blue:
+        environment.setenv("KUBECONFIG", str(blue.kubeconfig))
+        assert main(["kubeconfig", "--path"]) == 0
+        assert main(["kubeconfig", "--path", "--name=default"]) == 0
+        default = cluster_folder("default", os.environ)
+    assert capsys.readouterr().out.split() == [str(blue.kubeconfig), str(default.kubeconfig)]
 
 
 def test_server_that_does_not_respond_is_reported(environment, tmp_path, monkeypatch):
