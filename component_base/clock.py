@@ -22,6 +22,8 @@ LOG: Final = logging.getLogger(__name__)
 
 MAX_SPEED: Final = 100.0
 """Seconds of a cluster in a second of the machine. A leader's Lease then lasts 0.15 seconds, in which a request must renew it."""
+MIN_SPEED: Final = 0.01
+"""A clock that is slower than that stands still for whoever waits for it, and the machine's time of a timer has a limit."""
 MAX_STEP_SECONDS: Final = 2.0
 """Callbacks that are due within these seconds run in one step, because most of them are independent of each other."""
 LANDING_SECONDS: Final = MAX_STEP_SECONDS
@@ -322,8 +324,8 @@ class ClusterClock(_DrivenClock):
 
     def set_speed(self, speed: float) -> None:
         """Let so many seconds pass in a second of the machine; a paused clock does so after `resume`."""
-        if not (math.isfinite(speed) and 0.0 < speed <= MAX_SPEED):
-            raise ValueError(f"the speed of a clock is more than 0 and at most {MAX_SPEED:g}, not {speed:g}")
+        if not MIN_SPEED <= speed <= MAX_SPEED:
+            raise ValueError(f"the speed of a clock is from {MIN_SPEED:g} to {MAX_SPEED:g}, not {speed:g}")
         self._speed = speed
         self._change_rate()
 

@@ -22,7 +22,7 @@ from mockube.component_base.clock import ClusterClock
 
 from .access import is_allowed
 from .kind import API_VERSION, VERSION
-from .participants import Participants
+from .participants import MIN_STEP_SECONDS, Participants
 
 ADVANCE_KIND: Final = "ClockAdvance"
 MAX_ADVANCE_SECONDS: Final = 10 * 365 * 86_400.0
@@ -77,8 +77,8 @@ def _check_seconds(seconds: Any) -> Iterator[FieldError]:
     path = _SPEC.child("seconds")
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         yield errors.type_invalid(path, seconds, "must be a number")
-    elif not 0 < seconds <= MAX_ADVANCE_SECONDS:
-        problem = f"must be more than 0 and at most {MAX_ADVANCE_SECONDS:.0f}"
+    elif not MIN_STEP_SECONDS <= seconds <= MAX_ADVANCE_SECONDS:
+        problem = f"must be from {MIN_STEP_SECONDS} to {MAX_ADVANCE_SECONDS:.0f}"
         yield errors.invalid(path, seconds, problem)
 
 

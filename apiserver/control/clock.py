@@ -32,7 +32,7 @@ from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
 from mockube.apiserver.user import SERVER
 from mockube.apiserver.wire.negotiation import MediaType
-from mockube.component_base.clock import MAX_SPEED, ClusterClock, never
+from mockube.component_base.clock import MAX_SPEED, MIN_SPEED, ClusterClock, never
 
 from .advances import (
     ADVANCE_KIND,
@@ -68,7 +68,7 @@ CLOCK: Final = ControlKind(
                 "type": "number",
                 "minimum": 0,
                 "maximum": MAX_SPEED,
-                "description": "The seconds of the cluster in a second of the machine. The default is 1.",
+                "description": f"The seconds of the cluster in a second of the machine, at least {MIN_SPEED:g}. The default is 1.",
             },
         },
     },
@@ -129,10 +129,10 @@ class Clocks(ControlStrategy):
         is_changed = spec.get("paused") or spec.get("rate", 1) != 1
         if is_changed and self._refusal:
             yield errors.forbidden(_SPEC, self._refusal)
-        if spec.get("rate") == 0:
-            yield errors.invalid(
-                _SPEC.child("rate"), 0, "must be more than 0: set paused to let time stand still"
-            )
+        # The schema has no such minimum: as upstream, one that is no integer is rounded for integers.
+        if (rate := spec.get("rate", 1)) < MIN_SPEED:
+            problem = f"must be at least {MIN_SPEED:g}: set paused to let time stand still"
+            yield errors.invalid(_SPEC.child("rate"), rate, problem)
 
     async def begin(self, registry: Registry) -> None:
         cache = registry.resource_cache(CLOCK.group_resource)

@@ -5,15 +5,17 @@ something to do next. An advance stops at that time, and goes on when every part
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final
 
 from msgspec import Struct
 
-from mockube.apimachinery import meta, status
-from mockube.apimachinery.timestamps import format_micro_time, parse_time
+from mockube.apimachinery import errors, meta, status
+from mockube.apimachinery.errors import FieldError
+from mockube.apimachinery.paths import ROOT
+from mockube.apimachinery.timestamps import TimestampError, format_micro_time, parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.storage.recent_changes import Change, ChangeKind
@@ -79,6 +81,9 @@ class Participants(ControlStrategy):
         self.prefix = cache.prefix
         cache.watchers.add(self)
 
+    async def check(self, new: ReadOnlyTree, _old: ReadOnlyTree | None) -> Iterable[FieldError]:
+        return [*_check_times(new.get("spec") or {})]
+
     def handle_change(self, change: Change) -> None:
         tree = change.after.tree()
         name = meta.name(tree)
@@ -143,6 +148,15 @@ class ParticipantIdleness:
 
     async def wait(self, clock: ClusterClock) -> None:
         await self._participants.settle(clock, partial(self._idleness.wait, clock))
+
+
+def _check_times(spec: ReadOnlyTree) -> Iterator[FieldError]:
+    """Yield the errors of times that have the format of one, and that no clock can show."""
+    for name, value in spec.items():
+        try:
+            _time(value)
+        except TimestampError as error:
+            yield errors.invalid(ROOT.child("spec").child(name), value, str(error))
 
 
 def _time(value: object) -> datetime | None:
