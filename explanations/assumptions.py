@@ -16,8 +16,8 @@ def assumed_text(pods: Sequence[ReadOnlyTree]) -> str:
     assumed = [pod for pod in pods if assumption_of(pod)]
     if not assumed:
         return ""
-    count = "by assumption" if len(pods) == 1 else f"{len(assumed)} of them by assumption"
-    return f", {count}: {assumption_of(assumed[0])}"
+    count = " by assumption" if len(pods) == 1 else f", {len(assumed)} of them by assumption"
+    return f"{count}: {assumption_of(assumed[0])}"
 
 
 def assumed_evidence(pods: Sequence[ReadOnlyTree]) -> Iterator[Evidence]:

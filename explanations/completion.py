@@ -18,11 +18,10 @@ from .explanation import (
     json_text,
     writes_question,
 )
-from .facts import Facts
+from .facts import Facts, FieldPath, is_component
 from .remedies import restored
 
-COMPONENTS: Final = "system:"
-"""The beginning of the names of the users that are programs of the cluster."""
+_OTHERWISE: Final = "Or "
 MAX_TRIED: Final = 20
 """The remedies of one explanation that are tried."""
 
@@ -31,8 +30,11 @@ def completed(explanation: Explanation, facts: Facts) -> Explanation:
     """Return an explanation with the last writes of its origins, and without the remedies that the server refuses."""
     distinct = _distinct(explanation.origins)[:MAX_ORIGINS]
     origins = [replace(each, writes=_writes(each, facts)) for each in distinct]
-    remedies = (*_accepted([*_undoing(origins[:1], explanation), *explanation.remedies], facts),)
-    return replace(explanation, origins=(*origins,), remedies=remedies)
+    remedies = [*_accepted([*_undoing(origins[:1], explanation), *explanation.remedies], facts)]
+    if remedies and remedies[0].text.startswith(_OTHERWISE):  # the one before it is not offered
+        text = remedies[0].text.removeprefix(_OTHERWISE)
+        remedies[0] = replace(remedies[0], text=text[0].upper() + text[1:])
+    return replace(explanation, origins=(*origins,), remedies=(*remedies,))
 
 
 def _distinct(origins: Sequence[Origin]) -> Sequence[Origin]:
@@ -62,8 +64,8 @@ def _undoing(origins: Sequence[Origin], explanation: Explanation) -> Iterator[Re
     """Yield the change that gives the field of the cause the value back that it had before the last write of a person."""
     for origin in origins:
         last = origin.writes[0] if origin.writes else None
-        is_known = last is not None and last.type == "MODIFIED" and last.is_whole and origin.path
-        if last is None or not is_known or last.user.startswith(COMPONENTS):
+        is_known = last is not None and last.type == "MODIFIED" and last.is_whole
+        if last is None or not is_known or is_component(last.user) or not _is_of_users(origin.path):
             continue
         remedy = restored(
             f"Undo what {last.user or 'a user'} changed: {last.before or '(not set)'} again:",
@@ -73,6 +75,13 @@ def _undoing(origins: Sequence[Origin], explanation: Explanation) -> Iterator[Re
         )
         if remedy.request not in [each.request for each in explanation.remedies]:
             yield remedy
+
+
+def _is_of_users(path: FieldPath) -> bool:
+    """Return whether users write a field: most of the metadata the server writes."""
+    if path[:1] == ("metadata",):
+        return path[1:2] in (("labels",), ("annotations",))
+    return path[:1] not in ((), ("status",))
 
 
 def _accepted(remedies: Sequence[Remedy], facts: Facts) -> Iterator[Remedy]:

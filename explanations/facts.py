@@ -17,6 +17,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 _T = TypeVar("_T")
 
+_ACCOUNT: Final = "system:serviceaccount:"
 EVENTS: Final = GroupResource("", "events")
 
 
@@ -280,6 +281,12 @@ class Facts:
 
 def _events_about(obj: ReadOnlyTree) -> EventsOf:
     return EventsOf(meta.namespace(obj) or "default", kubelet_uid(obj))
+
+
+def is_component(user: str) -> bool:
+    """Return whether a user is a part of the control plane or a node, and no person, nor a program of the cluster's users."""
+    is_account_of_users = user.startswith(_ACCOUNT) and not user.startswith(f"{_ACCOUNT}kube-system:")
+    return user.startswith("system:") and not is_account_of_users
 
 
 def value_at(tree: ReadOnlyTree | None, path: FieldPath) -> Any:

@@ -72,7 +72,7 @@ def labelled(text: str, obj: ReadOnlyTree, labels: Mapping[str, str]) -> Remedy:
 
 def uncordoned(text: str, node: ReadOnlyTree) -> Remedy:
     command = kubectl("uncordon", meta.name(node))
-    return patched(text, node, {"spec": {"unschedulable": None}}, command=command)
+    return patched(text, node, {"spec": {"unschedulable": None}}, media_type=MERGE, command=command)
 
 
 def untainted(text: str, node: ReadOnlyTree, taint: ReadOnlyTree) -> Remedy:

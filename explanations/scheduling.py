@@ -121,7 +121,9 @@ def _untried(pod: ReadOnlyTree, scheduler: str, facts: Facts) -> Explanation:
                 owner,
                 template_patch(owner, {"schedulerName": DEFAULT_SCHEDULER}),
             ),
-            Remedy(text=f"Or start the scheduler {scheduler}, or create the pod anew without schedulerName."),
+            Remedy(
+                text=f"Or start the scheduler {scheduler}, or create the pod anew without spec.schedulerName."
+            ),
         ],
         origins=[template_origin(pod, facts, "schedulerName")],
     )

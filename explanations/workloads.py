@@ -27,7 +27,7 @@ from .facts import Facts
 from .members import Members
 from .owners import REPLICA_SETS
 from .records import find_condition, find_events, unobserved
-from .remedies import deleted, patched, scaled
+from .remedies import MERGE, deleted, patched, scaled
 from .scheduling import explain_placement
 
 
@@ -116,6 +116,7 @@ def _paused(deployment: ReadOnlyTree, counts: Evidence) -> Explanation:
                 "Resume it:",
                 deployment,
                 {"spec": {"paused": None}},
+                media_type=MERGE,
                 command=about(deployment, "rollout resume"),
             )
         ],

@@ -170,13 +170,13 @@ class Explanations(ControlStrategy):
         self._pending += 1
         try:
             async with self._free:
-                of_answer = await self._answer(tree, context)
+                of_answer = await self._answer(registry, tree, context)
                 return answer_posted(tree, of_answer, (of_answer.get("object") or {}).get("name") or _UNNAMED)
         finally:
             self._pending -= 1
 
-    async def _answer(self, tree: ReadOnlyTree, context: RequestContext) -> Tree:
-        collector = FactCollector(self._cluster, self._sources, context.user, self._worker)
+    async def _answer(self, control: Registry, tree: ReadOnlyTree, context: RequestContext) -> Tree:
+        collector = FactCollector(self._cluster, control, self._sources, context.user, self._worker)
         try:
             spec = tree["spec"]
             if (spec.get("object") is None) is (spec.get("request") is None):

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import PODS, SECRETS, GroupResource
+from mockube.apimachinery.groups import CONTROL, PODS, SECRETS, GroupResource
 from mockube.apimachinery.secrets import masked
 from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -44,6 +44,7 @@ from mockube.explanations.facts import (
     Question,
     WatchersOf,
     WritesOf,
+    is_component,
     value_at,
 )
 
@@ -56,7 +57,7 @@ MAX_ROUNDS: Final = 500
 MAX_FOUND: Final = 1_000
 """The dependents of an object, or the contents of a namespace, that are looked at."""
 MAX_WRITES: Final = 3
-"""The newest writes of a field."""
+"""The writes of a field that are named: the newest one, and the newest ones of users."""
 AGENT: Final = "mockube-why"
 """The User-Agent of the requests that are tried."""
 _COUNTED: Final = frozenset({"generation", "resourceVersion", "managedFields"})
@@ -88,8 +89,11 @@ class TooManyQuestions(Exception):
 class FactCollector:
     """The facts for one request."""
 
-    def __init__(self, cluster: Registry, sources: FactSources, user: User, worker: Worker) -> None:
-        self._cluster, self._sources, self._user = cluster, sources, user
+    def __init__(
+        self, cluster: Registry, control: Registry, sources: FactSources, user: User, worker: Worker
+    ) -> None:
+        """`control` is the registry of the control group, whose objects are not in the store of the cluster."""
+        self._cluster, self._control, self._sources, self._user = cluster, control, sources, user
         self._worker = worker
         self._answers: dict[Question, Any] = {}
         self.facts = Facts(cluster.clock.now(), cluster.gates, self._answers)
@@ -128,7 +132,11 @@ class FactCollector:
             return ()
         if not await self.may("list", resource, namespace):
             return REFUSED
-        return await self._decode(resource, self._cluster.list_cached(resource, namespace))
+        registry = self._cluster
+        if resource.group == CONTROL:
+            registry = self._control
+            await registry.watch_cache.fresh()
+        return await self._decode(resource, registry.list_cached(resource, namespace))
 
     async def _find(self, question: ObjectNamed) -> Answer | object:
         resource, namespace, name = question.resource, question.namespace, question.name
@@ -224,12 +232,15 @@ class FactCollector:
         may_list_changes = await self.may("list", CHANGE.group_resource, "")
         if not (may_list_changes and await self.may("list", resource, namespace)):
             return REFUSED
-        found: deque[ReadOnlyTree] = deque(maxlen=MAX_WRITES)
+        newest, of_users = deque[ReadOnlyTree](maxlen=1), deque[ReadOnlyTree](maxlen=MAX_WRITES)
         async for write in self._sources.changes.of_object(row, namespace, question.name):
             before, after = (_written_value(tree, question) for tree in (write.before, write.after))
             if before != after:
-                found.append(_write_tree(write, question, is_secret=resource == SECRETS))
-        return [*reversed(found)]
+                newest.append(_write_tree(write, question, is_secret=resource == SECRETS))
+                if not is_component(write.author.get("user", "")):
+                    of_users += newest
+        others = [each for each in reversed(of_users) if each not in newest]
+        return [*newest, *others][:MAX_WRITES]
 
     async def _dry_run(self, question: DryRun) -> Answer | object:
         row = self._row(question.group, question.kind)

@@ -146,7 +146,9 @@ async def test_resource_whose_definition_is_deleted_meanwhile_has_no_objects(cli
     registry, gone = client.server.registry, GroupResource("example.com", "widgets")
     assert registry.find_cached(gone, "default", "a") is None
     assert registry.list_cached(gone) == ()
-    collector = FactCollector(registry, FactSources(logs=None, changes=None), User(name="alice"), Worker())
+    collector = FactCollector(
+        registry, registry, FactSources(logs=None, changes=None), User(name="alice"), Worker()
+    )
     assert not await collector.may("get", gone, "default", "a")
 
 
@@ -295,3 +297,44 @@ async def test_only_events_about_the_object_are_read(client, monkeypatch):
     await client.delete(f"{PODS}/web")
     await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))
     assert [each.tree()["metadata"]["name"] for each in decoded] == ["about-it"]
+
+
+async def test_fault_that_cuts_a_node_off_is_named(client):
+    await client.post(NODES, {"metadata": {"name": "a"}})
+    fault = control_object("Fault", "cut", spec={"match": {"node": "a"}, "partition": {}})
+    assert (await client.post(f"{PATH}/faults", fault)).status == 201
+    annotations = {"metadata": {"annotations": {"mockube.dev/stop-heartbeats": "fault"}}}
+    await client.patch(f"{NODES}/a", annotations)
+    status = {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}]}
+    assert (await client.patch(f"{NODES}/a/status", {"status": status})).status == 200
+    found = (await client.post(EXPLANATIONS, of("Node", "a"))).body["status"]
+    assert found["cause"] == "the Fault cut has cut the node a off"
+    assert [each["command"] for each in found["remedies"]] == ["mockube fault remove cut"]
+    assert found["origins"][0]["object"]["name"] == "cut"
+
+
+async def test_policy_that_denied_a_secret_is_named(client):
+    prefix = "/apis/admissionregistration.k8s.io/v1"
+    matched = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["secrets"]}
+    spec = {
+        "matchConstraints": {"resourceRules": [matched]},
+        "validations": [
+            {
+                "expression": "false",
+                "message": "no Secrets here",
+                "messageExpression": "string(object.data.a)",
+            }
+        ],
+    }
+    policy = {"metadata": {"name": "few"}, "spec": spec}
+    assert (await client.post(f"{prefix}/validatingadmissionpolicies", policy)).status == 201
+    binding = {"metadata": {"name": "b"}, "spec": {"policyName": "few", "validationActions": ["Deny"]}}
+    assert (await client.post(f"{prefix}/validatingadmissionpolicybindings", binding)).status == 201
+    secret = {"metadata": {"name": "db"}, "data": {"a": "aHVudGVyMg=="}}
+    assert (await client.post("/api/v1/namespaces/default/secrets", secret)).status == 422
+    newest = control_object("Explanation", spec={"request": {}})
+    status = (await client.post(EXPLANATIONS, newest)).body["status"]
+    assert status["cause"].startswith("the ValidatingAdmissionPolicy few, bound by b, denied it: ")
+    assert "no Secrets here: false" in [each["text"] for each in status["evidence"]]
+    assert "aHVudGVyMg" not in str(status)
+    assert [each["object"]["name"] for each in status["origins"]] == ["few", "b"]

@@ -1017,6 +1017,7 @@ SITUATIONS = (
         origin="configmap/kept metadata.deletionTimestamp",
         author="ada",
         commands=("kubectl -n shop patch configmap/kept --type=json -p",),
+        absent=("--type=merge",),
     ),
     Situation(
         "autoscaler at its maximum",

@@ -311,5 +311,5 @@ def test_pod_that_is_ready_by_assumption():
     running = {"name": "c", "ready": True, "restartCount": 0, "state": {"running": {}}}
     status = {"phase": "Running", "conditions": conditions, "containerStatuses": [running]}
     found = explained(pod_of(status=status, container={"image": "app"}))
-    assert (found.state, found.cause) == ("NoProblem", f"the pod is ready, by assumption: {text}")
+    assert (found.state, found.cause) == ("NoProblem", f"the pod is ready by assumption: {text}")
     assert commands(found) == ["mockube images show app", "mockube images add FILE"]
