@@ -254,9 +254,9 @@ def _label_remedies(rejected: Rejected) -> Iterator[Remedy]:
         change = {"nodeSelector": dict.fromkeys(missing)}
         yield template_change(rejected.tree, rejected.facts, "Or change spec.nodeSelector", change)
         return
-    wanted = _wanted_labels(rejected.pod, node)
-    if wanted:
-        yield labelled(f"Label a node, such as {node.name}:", node.node, wanted)
+    labels = _wanted_labels(rejected.pod, node)
+    if labels:
+        yield labelled(f"Label a node, such as {node.name}:", node.node, labels)
     yield Remedy(text=f"Change spec.affinity.nodeAffinity in {place}.")
 
 
@@ -290,8 +290,8 @@ def _held_ports(pod: PodInfo, node: NodeInfo) -> Iterator[tuple[str, PodInfo]]:
 
 
 def _port_detail(rejected: Rejected) -> str:
-    held = _held_ports(rejected.pod, rejected.node)
-    return "; ".join(f"the host port {port} is that of the pod {_name(other)}" for port, other in held)
+    conflicts = _held_ports(rejected.pod, rejected.node)
+    return "; ".join(f"the host port {port} is that of the pod {_name(other)}" for port, other in conflicts)
 
 
 def _name(pod: PodInfo) -> str:

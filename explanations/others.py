@@ -183,12 +183,12 @@ def explain_definition(definition: ReadOnlyTree, facts: Facts) -> Explanation:
 
 def _same_names(definition: ReadOnlyTree, facts: Facts) -> Iterator[ReadOnlyTree]:
     """Yield the definitions of the same group that have a name that this one wants."""
-    wanted = _names_of(definition["spec"]["names"])
+    names = _names_of(definition["spec"]["names"])
     for each in facts.list(DEFINITIONS):
         is_other = meta.name(each) != meta.name(definition)
         is_same_group = each["spec"]["group"] == definition["spec"]["group"]
         accepted = (each.get("status") or {}).get("acceptedNames") or {}
-        if is_other and is_same_group and wanted & _names_of(accepted):
+        if is_other and is_same_group and names & _names_of(accepted):
             yield each
 
 

@@ -26,6 +26,8 @@ _TEMPLATES: Final[Mapping[str, tuple[str, ...]]] = {
     "CronJob": ("spec", "jobTemplate", *_TEMPLATE),
 }
 """Where an object has the spec of its pods."""
+_FIXED: Final = {"Job": True, "Pod": False}
+"""The kinds whose spec of pods cannot be changed, and whether that holds for all fields."""
 
 
 def template_owner(pod: ReadOnlyTree, facts: Facts) -> ReadOnlyTree:
@@ -60,7 +62,7 @@ def template_change(
     """
     owner = template_owner(pod, facts)
     kind = meta.kind(owner)
-    if (kind == "Pod" and not is_mutable) or kind == "Job":
+    if kind in _FIXED and (_FIXED[kind] or not is_mutable):
         return Remedy(text=f"{text}, in a {kind} that replaces {meta.name(owner)}.")
     shorter = about(owner, *command) if command else ""
     return patched(f"{text}:", owner, template_patch(owner, change), command=shorter)

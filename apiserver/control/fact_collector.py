@@ -295,8 +295,8 @@ def _write_tree(write: ObjectWrite, question: WritesOf, *, is_secret: bool) -> T
     if is_secret:
         tree["isMasked"] = True
     for name, state in (("before", write.before), ("after", write.after)):
-        shown = masked(state) if is_secret and state is not None else state
-        value = value_at(shown, question.path) if question.path else NOT_SET
+        readable = masked(state) if is_secret and state is not None else state
+        value = value_at(readable, question.path) if question.path else NOT_SET
         if value is not NOT_SET:
             tree[name] = value
     return tree

@@ -125,14 +125,14 @@ def _origins(status: ReadOnlyTree) -> Iterator[str]:
 def _write(write: ReadOnlyTree) -> str:
     """Return a write on a line: when, who, and what the field was and became."""
     author = write.get("user") or "a user who is not recorded"
-    how = ", ".join(filter(None, (write.get("verb"), write.get("program"))))
+    details = ", ".join(filter(None, (write.get("verb"), write.get("program"))))
     before, after = write.get("before"), write.get("after")
     if before or after:
         change = f": {before or '(not set)'} -> {after or '(not set)'}"
     else:
         change = f": {_TYPES[write['type']]}"
     time = f"{write['time'].partition('.')[0].removesuffix('Z')}Z " if write.get("time") else ""
-    return f"{time}{author}{f' ({how})' if how else ''}{change}"
+    return f"{time}{author}{f' ({details})' if details else ''}{change}"
 
 
 def _nodes(status: ReadOnlyTree) -> Iterator[str]:

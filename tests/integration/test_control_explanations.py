@@ -86,7 +86,7 @@ NEEDS_KEY = {
 WAITS_FOR_KEY = {"state": {"waiting": {"reason": "CreateContainerConfigError"}}}
 
 
-async def test_who_removed_a_key_of_a_secret_is_named(client):
+async def test_missing_key_of_secret_names_user_that_removed_it(client):
     secrets = "/api/v1/namespaces/default/secrets"
     await client.post(secrets, {"metadata": {"name": "db"}, "data": {"password": "eA==", "user": "eA=="}})
     ada = {"Impersonate-User": "ada", "User-Agent": "kubectl/v1.37.2 (linux)"}
@@ -106,7 +106,7 @@ async def test_who_removed_a_key_of_a_secret_is_named(client):
     assert "eA==" not in str(status)
 
 
-async def test_writes_are_shown_to_whoever_may_list_changes():
+async def test_explanation_without_right_to_list_changes_has_no_writes():
     async with running_with_roles() as client:
         secrets = "/api/v1/namespaces/default/secrets"
         await client.post(secrets, {"metadata": {"name": "db"}})

@@ -68,7 +68,7 @@ def test_complete_deployment():
     assert (found.state, found.cause) == ("NoProblem", "all 2 pods are updated and available")
 
 
-def test_deployment_scaled_to_zero_names_who_scaled_it():
+def test_deployment_scaled_to_zero_names_last_write_of_its_replicas():
     write = {"revision": 9, "type": "MODIFIED", "author": {"user": "ada", "agent": "kubectl/v1.37.2 (x)"}}
     writes = {("web", ("spec", "replicas")): [write | {"before": 3, "after": 0}]}
     found = explained(deployment(complete(0), replicas=0), writes=writes)
