@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, Final
 
+import orjson
+
 from mockube.apimachinery import gotext, meta, names
 from mockube.apimachinery.errors import FieldError
 from mockube.apimachinery.paths import ROOT, Path
@@ -18,7 +20,7 @@ from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.jsonschema.pruning import Prune
 from mockube.apiserver.registry.registry import Rules
 from mockube.apiserver.schema import decoder_errors, document
-from mockube.apiserver.schema.decode import DecodedObject, Decoder, has_duplicates
+from mockube.apiserver.schema.decode import DecodedObject, DecodeError, Decoder, has_duplicates
 from mockube.apiserver.schema.normal import Normaliser
 
 from .catalog import Catalog
@@ -96,7 +98,13 @@ class AllDecoder(Decoder):
         return DecodedObject(decoded_tree, (*duplicates, *of_metadata, *of_fields, *sorted(of_embedded)))
 
     def _decode_metadata(self, complaints: list[str], value: Any, path: Path, *, strict: bool) -> Any:
-        decoded = super().decode(self._metadata, {} if value is None else value, strict=strict)
+        metadata = {} if value is None else value
+        try:
+            decoded = super().decode(self._metadata, metadata, strict=strict)
+        except DecodeError:
+            # Upstream encodes the metadata with sorted keys before it decodes it, and reports the first error.
+            text = orjson.dumps(metadata, option=orjson.OPT_SORT_KEYS)
+            decoded = super().decode(self._metadata, orjson.loads(text), strict=strict)
         quoted = f'unknown field "{path}.'
         complaints += (complaint.replace(_UNKNOWN, quoted, 1) for complaint in decoded.strict)
         return decoded.tree

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from mockube.apimachinery import errors, gotext, status
-from mockube.apimachinery.gonumbers import with_go_numbers
+from mockube.apimachinery.gonumbers import round_trip, with_go_numbers
 from mockube.apimachinery.groups import GroupKind
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.schema.model import SchemaType
@@ -51,9 +51,9 @@ def read_object(registry: Registry, context: RequestContext, options: WriteOptio
         decoded = decode_as(registry, tree, (api_version, kind), text=text, strict=strict)
     except DecodeError as error:
         raise status.BadRequest(_refusal(sent_type, kind) + str(error)) from error
-    if complaints := [*parsed.complaints, *decoded.strict]:
-        apply_field_validation(context, options, complaints, _refusal(sent_type, kind))
     type_error = _check_custom_type(context, tree) if context.is_unstructured else None
+    if type_error is None and (complaints := [*parsed.complaints, *decoded.strict]):
+        apply_field_validation(context, options, complaints, _refusal(sent_type, kind))
     new_object: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
     if type_error is not None:
         new_object["kind"] = kind
@@ -75,7 +75,7 @@ def with_whole_numbers(tree: Tree, text: bytes) -> tuple[Tree, bytes]:
     """Normalize the numbers in the metadata of an object that has no struct upstream, before it is decoded."""
     metadata = tree.get("metadata")
     numbers = metadata if isinstance(metadata, dict) else {}
-    if not any(isinstance(value, float) for value in numbers.values()):
+    if all(round_trip(value) is value for value in numbers.values() if value.__class__ in (int, float)):
         return tree, text
     rewritten_tree = tree | {"metadata": with_go_numbers(metadata)}
     return rewritten_tree, orjson.dumps(rewritten_tree)
@@ -213,6 +213,9 @@ def _parse(body: Body, kind: str) -> ParsedObject:
         if name in ("apiVersion", "kind") and not isinstance(value, str | None):
             go_type = f"struct field .{name} of type string"
             raise _unrecognized_error(body, kind, _not_readable(value, go_type))
+    api_version = parsed.tree.get("apiVersion") or ""
+    if api_version.count("/") > 1:
+        raise _not_recognized(body, kind, _MALFORMED_VERSION.format(api_version))
     return parsed
 
 
@@ -293,8 +296,11 @@ def type_of(tree: Any) -> tuple[str, str]:
             raise status.BadRequest(_NO_TYPE + problem)
     api_version = tree.get("apiVersion") or ""
     if api_version.count("/") > 1:
-        raise status.BadRequest(f"unexpected GroupVersion string: {api_version}")
+        raise status.BadRequest(_MALFORMED_VERSION.format(api_version))
     return api_version, tree.get("kind") or ""
+
+
+_MALFORMED_VERSION: Final = "unexpected GroupVersion string: {}"
 
 
 def missing_kind(text: str) -> str:

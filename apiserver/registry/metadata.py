@@ -305,12 +305,13 @@ def _local_conversions(registry: Registry, resource: Resource) -> Mapping[str, C
 
 
 def _other_versions(registry: Registry, resource: Resource) -> Iterable[str]:
-    """Return the other versions of a built-in kind to which functions convert it."""
+    """Return the other versions of a built-in kind to which functions convert it, those of its group: others lose their managers."""
     local = _local_conversions(registry, resource)
     if not local:
         return ()
     storage_version = "/".join(filter(None, resource.storage_version or resource.group_version))
-    return {storage_version, *local} - {resource.api_version}
+    others = {storage_version, *local} - {resource.api_version}
+    return (version for version in others if version.rpartition("/")[0] == resource.group)
 
 
 def _convert(conversions: Mapping[str, Conversion], tree: ReadOnlyTree, version: str) -> ReadOnlyTree:

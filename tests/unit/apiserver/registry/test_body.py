@@ -155,3 +155,30 @@ async def test_invalid_option_is_refused_and_nothing_is_stored(api, options, pro
     assert answer.code == 422
     assert problem in answer.message
     assert await api.stored(ONE) is None
+
+
+@pytest.mark.parametrize("collection", [CONFIG_MAPS, HOOKS_V1])
+async def test_version_with_two_slashes_is_not_recognized(api, collection):
+    await define_hooks(api, by_webhook=False)
+    answer = await api.create(collection, {"apiVersion": "a/b/c", "kind": "X", "metadata": {"name": "a"}})
+    assert answer.code == 400
+    assert 'unexpected GroupVersion string: a/b/c ({"apiVersion":"a/b/c"' in answer.message
+
+
+async def test_custom_object_of_another_version_has_no_warnings(api):
+    await define_hooks(api, by_webhook=False)
+    answer = await api.create(HOOKS_V1, {**hook("x"), "apiVersion": "v1", "unknown": 1})
+    assert (answer.code, answer.warnings) == (400, [])
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"generation": 2**63}, "number 9223372036854776000 into Go struct field ObjectMeta.generation of type int64"),
+        ({"uid": 1, "annotations": {"a": {}}}, "object into Go struct field ObjectMeta.annotations of type string"),
+    ],
+)  # fmt: skip
+async def test_metadata_of_custom_object_is_read_in_sorted_order_with_go_numbers(api, fields, problem):
+    await define_hooks(api, by_webhook=False)
+    answer = await api.create(HOOKS_V1, {**hook(), "metadata": {"name": "a", **fields}})
+    assert answer.message.endswith(f"json: cannot unmarshal {problem}")

@@ -132,3 +132,20 @@ async def test_patch_with_force_is_refused(api, created):
     answer = await api.patch(ONE, {"data": {"k": "new"}}, force="true")
     assert answer.code == 422
     assert "force: Forbidden: may not be specified for non-apply patch" in answer.message
+
+
+async def test_event_loses_managers_of_other_group(api):
+    """Upstream converts no fields between the groups of Events."""
+    of_core, of_events = (
+        f"{group}/namespaces/default/events" for group in ("/api/v1", "/apis/events.k8s.io/v1")
+    )
+    event = {
+        "metadata": {"name": "e"},
+        "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"},
+        "reason": "r",
+    }
+    await api.create(of_core, event)
+    for path, version in ((of_events, "events.k8s.io/v1"), (of_core, "v1")):
+        answer = await api.patch(f"{path}/e", {"metadata": {"labels": {"a": version.partition("/")[0]}}})
+        entries = answer.body["metadata"]["managedFields"]
+        assert [entry["apiVersion"] for entry in entries] == [version]
