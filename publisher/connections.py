@@ -11,6 +11,7 @@ from mockube.container_runtime.streams import StreamsClosed
 
 from . import limits
 from .sockets import SocketConnection
+from .unfinished_heads import UnfinishedHead, UnfinishedHeads
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -24,25 +25,43 @@ class Connections:
         self._tasks: dict[SocketConnection, asyncio.Task[None]] = {}
         self._by_pod: dict[str, set[SocketConnection]] = {}
         """The connections to each pod, by its uid."""
+        self._ending: set[asyncio.Task[None]] = set()
+        """The tasks of connections that were reset, which do not count any more."""
+        self._heads = UnfinishedHeads()
         self._is_full = False
 
     def __len__(self) -> int:
         return len(self._tasks)
 
     def add(self, connection: SocketConnection, serve: Serve) -> None:
-        """Serve a connection in a task; reset it if there are too many."""
-        if len(self._tasks) >= limits.MAX_CONNECTIONS:
+        """Serve a connection in a task; reset an old one if there are too many."""
+        if len(self._tasks) < limits.MAX_CONNECTIONS:
+            self._is_full = False
+        else:
             if not self._is_full:
                 LOG.warning(
-                    "Published ports have %d connections: further ones are reset", limits.MAX_CONNECTIONS
+                    "Published ports have %d connections: old ones are reset for further ones",
+                    limits.MAX_CONNECTIONS,
                 )
             self._is_full = True
-            connection.reset()
-            return
-        self._is_full = False
+            self._end_oldest()
         task = start("a connection to a published port", self._run(connection, serve))
         self._tasks[connection] = task
-        task.add_done_callback(lambda _: self._tasks.pop(connection, None))
+        task.add_done_callback(lambda _: self._forget(connection, task))
+
+    def _end_oldest(self) -> None:
+        if self._heads.waiting:
+            self._heads.waiting.evict()
+        else:
+            self._break(next(iter(self._tasks)))
+
+    def _forget(self, connection: SocketConnection, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(connection, None)
+        self._ending.discard(task)
+
+    def head_of(self, connection: SocketConnection) -> UnfinishedHead:
+        """Return what notes the heads of requests of a connection."""
+        return self._heads.of(connection, connection.address, lambda: self._break(connection))
 
     async def _run(self, connection: SocketConnection, serve: Serve) -> None:
         try:
@@ -58,7 +77,9 @@ class Connections:
     def note_pod(self, connection: SocketConnection, uid: str) -> None:
         """Note that a connection leads to a pod, for as long as it lasts."""
         self._by_pod.setdefault(uid, set()).add(connection)
-        self._tasks[connection].add_done_callback(lambda _: self._forget_pod(connection, uid))
+        task = asyncio.current_task()
+        assert task is not None
+        task.add_done_callback(lambda _: self._forget_pod(connection, uid))
 
     def _forget_pod(self, connection: SocketConnection, uid: str) -> None:
         present = self._by_pod.get(uid, set())
@@ -77,8 +98,9 @@ class Connections:
 
     def _break(self, connection: SocketConnection) -> None:
         connection.reset()
-        task = self._tasks.get(connection)
+        task = self._tasks.pop(connection, None)
         if task is not None:
+            self._ending.add(task)
             task.cancel()
 
     async def end_idle(self) -> None:
@@ -91,7 +113,7 @@ class Connections:
 
     async def end(self) -> None:
         """Reset all connections, and wait until their tasks have ended."""
-        tasks = [*self._tasks.values()]
+        tasks = [*self._tasks.values(), *self._ending]
         for connection in [*self._tasks]:
             connection.reset()
         await cancel_and_wait(tasks)

@@ -3,6 +3,7 @@
 It speaks HTTP/1.1 on both sides; a connection that a backend switches to another protocol, such as WebSocket, carries any bytes.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Final, Protocol
@@ -23,9 +24,10 @@ from mockube.component_base.http1.writing import (
 from mockube.component_base.tls_stream import ByteStream
 from mockube.container_runtime.streams import StreamsClosed
 
+from . import limits
 from .http_routing import FixedAnswer, Forward, Header, HttpRouter, ProxiedRequest
+from .unfinished_heads import UnfinishedHead
 
-KEEP_ALIVE_SECONDS: Final = 75.0
 _READ: Final = 32 << 10
 _HOP_HEADERS: Final = frozenset(
     {
@@ -69,12 +71,19 @@ class HttpProxy:
     """The requests of one client."""
 
     def __init__(
-        self, client: ByteStream, router: HttpRouter, open_backend: OpenBackend, clock: Clock
+        self,
+        client: ByteStream,
+        router: HttpRouter,
+        open_backend: OpenBackend,
+        clock: Clock,
+        head: UnfinishedHead,
     ) -> None:
         self._client = client
         self._router = router
         self._open_backend = open_backend
         self._clock = clock
+        self._head = head
+        self._idle_seconds = limits.HEAD_SECONDS
         self._reader = StrictRequestReader()
 
     async def serve(self, address: str, port: int, *, uses_tls: bool) -> None:
@@ -91,22 +100,30 @@ class HttpProxy:
             self._reader.expect_next()
 
     async def _read_head(self) -> RequestHead | None:
+        """Return the next head; None if there is none in time, or one that is refused."""
+        self._head.begin()
         try:
-            while True:
-                event = self._reader.next_event()
-                if isinstance(event, RequestHead):
-                    return event
-                if event is not NEED_DATA:
-                    return None
-                async with supervision.timeout(self._clock, KEEP_ALIVE_SECONDS):
-                    self._reader.receive(await self._client.read(_READ))
-        except heads.IncompleteMessage:
-            return None
-        except TimeoutError:
+            return await self._receive_head()
+        except (heads.IncompleteMessage, TimeoutError):
             return None
         except ProtocolError as error:
             await self._write_error(error.status)
             return None
+        finally:
+            self._head.end()
+            self._idle_seconds = limits.KEEP_ALIVE_SECONDS
+
+    async def _receive_head(self) -> RequestHead | None:
+        deadline, has_begun = self._clock.monotonic() + self._idle_seconds, False
+        while (event := self._reader.next_event()) is NEED_DATA:
+            if self._reader.unread and not has_begun:
+                has_begun = True
+                deadline = min(deadline, self._clock.monotonic() + limits.HEAD_SECONDS)
+            if not self._head.has_room(self._reader.unread):
+                raise heads.MessageTooLong("there is no memory for the head of a request", 431)
+            async with supervision.timeout(self._clock, deadline - self._clock.monotonic()):
+                self._reader.receive(await self._client.read(_READ))
+        return event if isinstance(event, RequestHead) else None
 
     async def _answer(self, head: RequestHead, answer: FixedAnswer) -> bool:
         """Answer without a backend, after the body was read; return whether the connection stays open."""
@@ -133,7 +150,11 @@ class HttpProxy:
     async def _body(self) -> AsyncIterator[bytes]:
         while (event := self._reader.next_event()) is not END:
             if event is NEED_DATA:
-                self._reader.receive(await self._client.read(_READ))
+                try:
+                    async with supervision.timeout(self._clock, limits.BODY_SECONDS):
+                        self._reader.receive(await self._client.read(_READ))
+                except TimeoutError:
+                    raise ProtocolError("the body of a request does not arrive", 408) from None
             elif isinstance(event, bytes):
                 yield event
 
@@ -171,7 +192,8 @@ class _Exchange:
         self._reader = reader
         self._backend = backend
         self._clock = clock
-        self._has_malformed_body = False
+        self._body_error = 0
+        """The status for a body that is malformed or does not arrive."""
         self.keeps_open = False
 
     async def run(
@@ -193,9 +215,9 @@ class _Exchange:
         sender = supervision.start("the body of a request", self._send(body(), is_chunked=is_chunked))
         try:
             response = ResponseReader(head.method)
-            answer = await self._read_response_head(response, forward)
-            if self._has_malformed_body:
-                return 400
+            answer = await self._read_response_head(response, forward, sender)
+            if self._body_error:
+                return self._body_error
             if isinstance(answer, int):
                 return answer
             if answer.status == 101:
@@ -220,21 +242,27 @@ class _Exchange:
                 await self._backend.write(LAST_CHUNK)
         except StreamsClosed:
             pass
-        except ProtocolError:
-            self._has_malformed_body = True
+        except ProtocolError as error:
+            self._body_error = error.status
             await self._backend.close()
 
-    async def _read_response_head(self, response: ResponseReader, forward: Forward) -> ResponseHead | int:
+    async def _read_response_head(
+        self, response: ResponseReader, forward: Forward, sender: "asyncio.Task[None]"
+    ) -> ResponseHead | int:
+        """Return the head of the response, or the status of an error. A backend has time once the body was sent to it."""
         try:
             while True:
                 event = response.next_event()
                 if isinstance(event, ResponseHead) and (event.status >= 200 or event.status == 101):
                     return event
                 if event is NEED_DATA:
-                    async with supervision.timeout(self._clock, forward.seconds):
-                        response.receive(await self._backend.read(_READ))
-        except TimeoutError:
-            return 504
+                    is_sent = sender.done()
+                    try:
+                        async with supervision.timeout(self._clock, forward.seconds):
+                            response.receive(await self._backend.read(_READ))
+                    except TimeoutError:
+                        if is_sent:
+                            return 504
         except ProtocolError:
             return 502
 

@@ -1,7 +1,8 @@
 """The limits of published ports.
 
 The attack: whoever may create Services opens ports, and whoever reaches a port of this machine opens connections and sends bytes to
-the process that runs all nodes and all controllers, and need not read what is sent back. A connection beyond a limit is reset.
+the process that runs all nodes and all controllers, and need not read what is sent back. The limits are those of the API server where
+it has one. Beyond that of connections, the oldest one is reset that waits for a request, or else the oldest of all.
 """
 
 from typing import Final
@@ -10,6 +11,16 @@ MAX_LISTENERS: Final = 10_000
 """Ports on which this machine listens; the Services beyond them are not published, and an Event says so."""
 MAX_CONNECTIONS: Final = 4_096
 """Connections of all clients."""
+SMALL_HEAD: Final = 16 << 10
+"""Bytes of the head of a request that do not count against `ALL_HEADS`."""
+ALL_HEADS: Final = 64 << 20
+"""Bytes of all heads together that are not complete; a head for which there is no room gets 431."""
+HEAD_SECONDS: Final = 32.0
+"""How long a client may take to send a head, for the first one from the connection on."""
+KEEP_ALIVE_SECONDS: Final = 75.0
+"""How long a connection may wait for its next request, as with ingress-nginx."""
+BODY_SECONDS: Final = 60.0
+"""The time without a byte of a body after which its request gets 408, as with ingress-nginx."""
 IDLE_SECONDS: Final = 3600.0
 """The time without a byte after which a connection ends."""
 SWEEP_SECONDS: Final = 30.0

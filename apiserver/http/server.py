@@ -8,7 +8,7 @@ import asyncio
 import errno
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Final
@@ -22,6 +22,7 @@ from mockube.apiserver.request.filter import Handle
 from mockube.apiserver.request.response import Response
 from mockube.component_base.aiohttp_protocol import MalformedRequest, Message, message_of
 from mockube.component_base.clock import Clock, RealClock, Timer
+from mockube.component_base.connection_limit import ConnectionLimit
 
 from .adapter import SocketClient, expectation_failed, is_continue
 from .connection import HEAD_BYTES, LINGER_SECONDS, PARSED_HEADERS, Connection
@@ -32,7 +33,7 @@ LOG = logging.getLogger(__name__)
 
 BACKLOG = 1024
 MAX_CONNECTIONS: Final = 4000
-"""Unauthenticated connections: more than the clients that start together on one machine, fewer than what fills its memory."""
+"""Connections without an authenticated request, while none of their requests is being served: more than the clients that start together on one machine, fewer than what fills its memory."""
 HEAD_SECONDS: Final = 32.0
 """How long a client may take to send a head, counted for the first one from the connection on; as upstream."""
 IDLE_SECONDS: Final = 90.0
@@ -79,7 +80,7 @@ class Server(web.Server):
         self.clock = clock or RealClock()
         self.head_bytes = 0
         """Bytes of long heads that are not complete yet."""
-        self.unauthenticated = UnauthenticatedConnections()
+        self.unauthenticated = ConnectionLimit(MAX_CONNECTIONS)
         self._handle = handle
         self._answering = 0
         self._idle = asyncio.Event()
@@ -265,47 +266,6 @@ async def listening(
             server.pre_shutdown()
             await server.shutdown(SHUTDOWN_SECONDS)
             await server.abort_open(clock, SHUTDOWN_SECONDS)
-
-
-class UnauthenticatedConnections:
-    """Connections without an authenticated request, while none of their requests is being served.
-
-    Each costs a socket, a TLS session and the part of a head that was sent, and everybody who can reach the port can open
-    one. When there are too many, the oldest connection of the address with most of them is closed.
-    """
-
-    def __init__(self, maximum: int = MAX_CONNECTIONS) -> None:
-        self.maximum = maximum
-        self._addresses: dict[str, dict[Hashable, Callable[[], object]]] = {}
-        self._address_of: dict[Hashable, str] = {}
-
-    def __len__(self) -> int:
-        return len(self._address_of)
-
-    def add(self, connection: Hashable, address: str, close: Callable[[], object]) -> None:
-        self.discard(connection)
-        while len(self._address_of) >= self.maximum:
-            self.evict()
-        self._address_of[connection] = address
-        self._addresses.setdefault(address, {})[connection] = close
-
-    def discard(self, connection: Hashable) -> None:
-        """Remove a connection that is lost, authenticated, or being served."""
-        address = self._address_of.pop(connection, None)
-        if address is not None:
-            of_address = self._addresses[address]
-            del of_address[connection]
-            if not of_address:
-                del self._addresses[address]
-
-    def evict(self) -> None:
-        """Close the oldest connection of the address that has most connections, if there is any."""
-        if not self._addresses:
-            return
-        of_address = max(self._addresses.values(), key=len)
-        connection, close = next(iter(of_address.items()))
-        self.discard(connection)
-        close()
 
 
 class Acceptor:

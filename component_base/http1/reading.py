@@ -93,6 +93,11 @@ class MessageReader(Generic[Head]):
         return rest
 
     @property
+    def unread(self) -> int:
+        """The number of bytes that are held, because a part of a message that they begin is not complete."""
+        return len(self._data) - self._at
+
+    @property
     def is_reusable(self) -> bool:
         """Whether another message may follow on the connection, and no byte of it has come too early."""
         return self.state is State.DONE and self.keeps_open and self._at == len(self._data)

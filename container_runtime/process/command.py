@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.config.capabilities import capability_bits, gains_no_privileges
 from mockube.container_runtime.config.environment import (
     References,
     environment_of,
@@ -66,6 +67,12 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
     """It is a command in a container, whose mount namespace it enters."""
     root: str = ""
     """The root of the container, for such a command."""
+    capabilities: int = -1
+    """The bits of the capabilities that it may have, if this process is root; all for -1."""
+    gains_nothing: bool = False
+    """No program that it executes gives it more rights."""
+    memory_group: str = ""
+    """The file by which it enters the cgroup that limits its memory; "" for none."""
 
 
 class LocalEnvironment(Struct, frozen=True, kw_only=True):
@@ -116,6 +123,7 @@ def command_spec(
     arguments = container.get("args") or (() if own and image.entrypoint else image.args)
     argv = expand_references([*command, *arguments], environment)
     directory = _directory(container, image, local_environment.folder)
+    context = security_context(pod, container)
     return CommandSpec(
         argv=_resolve_program(argv, environment, image.directory or image.folder, mounts),
         environment=environment,
@@ -124,6 +132,8 @@ def command_spec(
         mounts=mounts,
         network=local_environment.network,
         hostname=hostname_of(pod),
+        capabilities=capability_bits(context),
+        gains_nothing=gains_no_privileges(context),
     )
 
 

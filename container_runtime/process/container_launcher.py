@@ -46,6 +46,12 @@ class Launch(NamedTuple):
     """It is process 1 of a namespace of processes."""
     shows_processes: bool = False
     """Its /proc is that of its namespace of processes."""
+    capabilities: int = -1
+    """The bits of the capabilities that it may have, if this process is root; all for -1."""
+    gains_nothing: bool = False
+    """No program that it executes gives it more rights."""
+    memory_group: str = ""
+    """The file by which it enters the cgroup that limits its memory; "" for none."""
     network: "tuple[str, int, int] | None" = None
     """The host and the port of all that there is in its own network, and an open socket (see `own_network`); None for this machine's network."""
 
@@ -73,14 +79,31 @@ def _execute(launch: Launch, command: list[str], parent: int) -> None:
     launcher = _import_script("launcher", COMPONENT_BASE)
     channels = [] if launch.network is None else [launch.network[2]]
     _close_others([*launch.namespaces, *channels, *([launch.status] if launch.status >= 0 else ())])
+    # Modules are imported before the root of the container hides them.
+    namespaces, privileges = _import_script("namespaces", _FOLDER), _import_script("privileges", _FOLDER)
+    is_linux = sys.platform == "linux"
+    has_limits = is_linux and os.geteuid() == 0 and launch.capabilities >= 0
+    step = "namespaces"
     try:
+        # The file has another path, or none, in the namespaces; what the launcher needs does not count for the container.
+        memory_group = os.open(launch.memory_group, os.O_WRONLY | os.O_CLOEXEC) if launch.memory_group else -1
         _enter_namespaces(launch)
+        if launch.terminal:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        step = "memory limit"
+        if memory_group >= 0:
+            os.write(memory_group, b"0")
+        step = "privileges"
+        if has_limits:
+            privileges.limit_bounding(namespaces.LIBC, namespaces.check, launch.capabilities)
+        _become(launch.user, launch.groups)
+        if has_limits:
+            privileges.limit_own(namespaces.LIBC, namespaces.check, launch.capabilities)
+        if is_linux and launch.gains_nothing:
+            privileges.gain_nothing(namespaces.LIBC, namespaces.check)
     except OSError as error:
-        print(f"the container's namespaces failed: {error}", file=sys.stderr)  # noqa: T201 - it is the command's output
+        print(f"the container's {step} failed: {error}", file=sys.stderr)  # noqa: T201 - it is the command's output
         sys.exit(launcher.NOT_EXECUTED)
-    if launch.terminal:
-        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    _become(launch.user, launch.groups)
     if launch.status >= 0:
         _import_script("namespaces", _FOLDER).end_with_parent(launch.status)
         parent = os.getppid()

@@ -302,6 +302,9 @@ def _launch(
         status=-1 if status is None else status.write_end,
         has_new_processes=spec.has_own_processes,
         shows_processes=status is not None and not spec.is_command,
+        capabilities=spec.capabilities,
+        gains_nothing=spec.gains_nothing,
+        memory_group=spec.memory_group,
     )
 
 

@@ -28,6 +28,8 @@ from mockube.container_runtime.behavior import (
     message_path,
 )
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.config.resource_limits import limit_of
+from mockube.container_runtime.load import OOM_KILLED
 from mockube.container_runtime.objects import ObjectsUnavailable
 from mockube.container_runtime.output import ContainerOutput
 from mockube.container_runtime.process_port import ProcessPort
@@ -53,6 +55,7 @@ from .local_ports import choose_ports, own_ports
 from .local_process import GroupWatch, LocalProcess, read_chunk, start_process
 from .log_files import LogWriter, log_tail
 from .log_folder import LogFolder
+from .memory_groups import MemoryGroup, MemoryGroups
 from .namespace_support import Support
 from .process_network import ProcessNetwork, network_files
 
@@ -62,6 +65,8 @@ RETRY_SECONDS: Final = 2.0
 """The delay between attempts to prepare a container."""
 DRAIN_SECONDS: Final = 1.0
 """How long output is read after the end of the process."""
+_KILLED: Final = 137
+"""The exit code after SIGKILL."""
 MAX_OUTPUT: Final = 10 << 10
 """The maximum bytes of the output of a probe's command."""
 
@@ -108,6 +113,7 @@ class RunContext(Struct, frozen=True, kw_only=True):
     logs: LogFolder
     support: Callable[[], Awaitable[Support]]
     """Returns which namespaces processes can have for themselves."""
+    memory: MemoryGroups
     volumes: VolumeFolders
     """Has the contents of volumes that containers may write."""
     network: ProcessNetwork
@@ -368,6 +374,30 @@ class ProcessRun:
         await self._context.watch.begin()
         if spec.has_own_processes:
             spec = await self._with_processes(self.container, spec)
+        memory = self._limit_memory()
+        if memory is not None:
+            spec = replace(spec, memory_group=memory.processes)
+        try:
+            code = await self._run_command(spec)
+            is_killed = code == _KILLED and memory is not None and memory.has_killed()
+        finally:
+            if memory is not None:
+                memory.remove()
+        self._end(code, reason=OOM_KILLED if is_killed else "", message=self._termination_message(code))
+
+    def _limit_memory(self) -> MemoryGroup | None:
+        """Return the cgroup of the container's limit of memory, if it has one; record an Event if the machine allows none."""
+        limit = limit_of(self.pod, self.container, "memory")
+        if limit is None:
+            return None
+        memory = self._context.memory.limit(int(limit))
+        if memory is None:
+            message = f"the memory limit of {int(limit)} bytes is not enforced: this machine allows mockube no cgroup with one"
+            self.record_event("Warning", "MemoryLimitNotEnforced", message)
+        return memory
+
+    async def _run_command(self, spec: CommandSpec) -> int:
+        """Start the process, and return its exit code when it has ended."""
         self.process = process = await start_process(
             spec,
             stdin=bool(self.container.get("stdin")),
@@ -377,11 +407,10 @@ class ProcessRun:
         self._context.watch.add(process.pid)
         try:
             with closing(LogWriter(self.log, self._context.clock.now)) as log:
-                code = await self._watch_process(process, log)
+                return await self._watch_process(process, log)
         finally:
             await process.end()
             self._context.watch.remove(process.pid)
-        self._end(code, message=self._termination_message(code))
 
     async def _watch_process(self, process: LocalProcess, log: LogWriter) -> int:
         """Copy the output and run the checks until the process ends; return its exit code."""

@@ -48,6 +48,7 @@ from .images import ImageMap
 from .local_process import GroupWatch, LocalProcess
 from .log_files import LogFile
 from .log_folder import LogFolder
+from .memory_groups import MemoryGroups
 from .namespace_support import NamespaceSupport
 from .pod_processes import PodProcesses
 from .port_owners import PortOwners
@@ -134,6 +135,7 @@ class ProcessRuntime:
                 folder=folder,
                 logs=logs,
                 support=NamespaceSupport(folder).check,
+                memory=MemoryGroups(),
                 volumes=services.volumes(),
                 network=self._network,
                 server=services.server,

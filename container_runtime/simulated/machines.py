@@ -9,6 +9,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import run_until
+from mockube.container_runtime.config.capabilities import capability_bits
 from mockube.container_runtime.config.environment import security_context
 from mockube.container_runtime.node_machine import NodeFile, NodeServices
 from mockube.container_runtime.runtime import Command, ExecRequest
@@ -18,7 +19,6 @@ from mockube.container_runtime.streams import STDERR, ProgramStreams, Streams
 from .client_pace import ClientPace
 from .connections.pod_connections import PodConnections
 from .execution import InterruptiblePause, run_to_end
-from .files.process_files import capabilities
 from .pod_files import PodFiles
 from .shell.filesystem import FileError, FileSystem
 from .shell.invocation import run_command
@@ -123,7 +123,7 @@ class SimulatedMachines:
         if way == NSENTER:
             may_enter = bool(context.get("privileged") and pod["spec"].get("hostPID"))
         else:
-            may_enter = root is files and bool(capabilities(context) & _SYS_CHROOT)
+            may_enter = root is files and bool(capability_bits(context) & _SYS_CHROOT)
         if not may_enter:
             return None
         return node_host(node, self._services.pods(meta.name(node)), files, self._clock.now)

@@ -336,7 +336,9 @@ while True:
     time.sleep(1000)
 """
     )
-    container = python(script, volumeMounts=[{"name": "scratch", "mountPath": "/scratch"}])
+    context = {"capabilities": {"add": ["NET_ADMIN"]}}
+    mounts = [{"name": "scratch", "mountPath": "/scratch"}]
+    container = python(script, volumeMounts=mounts, securityContext=context)
     name = create(pods, container, volumes=[{"name": "scratch", "emptyDir": {}}])
     message = "Pod sandbox changed, it will be killed and re-created."
     until(lambda: ("SandboxChanged", message) in events(cluster, name), "an Event")

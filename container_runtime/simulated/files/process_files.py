@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.config.capabilities import capability_bits, gains_no_privileges
 from mockube.container_runtime.config.environment import security_context
 
-from .users import CAPABILITIES, capabilities_of, identity_of
+from .users import identity_of
 
 _FILTERED: Final = 2
 """The mode of seccomp with a filter."""
@@ -53,7 +54,7 @@ OF_PROCESS_ITSELF: Final = frozenset({"cgroup", "limits", "status"})
 def _status(pod: ReadOnlyTree, container: ReadOnlyTree, pid: int, name: str) -> str:
     context = security_context(pod, container)
     identity = identity_of(pod, container)
-    bounding = capabilities(context)
+    bounding = capability_bits(context)
     effective = bounding if identity.user == 0 else 0
     groups = " ".join(str(number) for number in sorted({identity.group, *identity.others}))
     profile = (context.get("seccompProfile") or {}).get("type") or "Unconfined"
@@ -72,13 +73,7 @@ def _status(pod: ReadOnlyTree, container: ReadOnlyTree, pid: int, name: str) -> 
         "CapEff": f"{effective:016x}",
         "CapBnd": f"{bounding:016x}",
         "CapAmb": f"{0:016x}",
-        "NoNewPrivs": int(context.get("allowPrivilegeEscalation") is False),
+        "NoNewPrivs": int(gains_no_privileges(context)),
         "Seccomp": seccomp,
     }
     return "".join(f"{field}:\t{value}\n" for field, value in fields.items())
-
-
-def capabilities(context: ReadOnlyTree) -> int:
-    """Return the bits of the capabilities that a container's programs may have."""
-    names = capabilities_of(context)
-    return sum(1 << bit for bit, name in enumerate(CAPABILITIES) if name in names)

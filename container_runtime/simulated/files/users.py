@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.config.capabilities import DEFAULT_CAPABILITIES, capabilities_of
 from mockube.container_runtime.config.environment import security_context
 from mockube.container_runtime.images.table import behavior_of
-from mockube.container_runtime.simulated.shell.access import DEFAULT_CAPABILITIES, ContainerUser
+from mockube.container_runtime.simulated.shell.access import ContainerUser
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
 
 from .distributions import BUSYBOX, distribution_of
@@ -41,29 +42,6 @@ _SHADOW_MODES: Final[Mapping[str, int]] = {"debian": 0o640, "alpine": 0o640, BUS
 _SHADOW_GROUPS: Final[Mapping[str, int]] = {"debian": 42, "alpine": 42, BUSYBOX: 0}
 _SHELLS: Final = {"debian": "/bin/bash", "alpine": "/bin/sh", BUSYBOX: "/bin/sh"}
 _NO_LOGIN: Final = {"debian": "/usr/sbin/nologin", "alpine": "/sbin/nologin", BUSYBOX: "/bin/false"}
-
-
-CAPABILITIES: Final = (
-    "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "LINUX_IMMUTABLE", "NET_BIND_SERVICE",
-    "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER", "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT",
-    "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD", "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP",
-    "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE",
-)  # fmt: skip
-"""The capabilities of Linux by their bits."""
-
-
-def capabilities_of(context: ReadOnlyTree) -> frozenset[str]:
-    """Return the capabilities that the programs of a container may have, by its security context."""
-    if context.get("privileged"):
-        return frozenset(CAPABILITIES)
-    changes = context.get("capabilities")
-    if not changes:
-        return DEFAULT_CAPABILITIES
-    added = {name.upper().removeprefix("CAP_") for name in changes.get("add") or ()}
-    dropped = {name.upper().removeprefix("CAP_") for name in changes.get("drop") or ()}
-    if "ALL" in dropped:
-        return frozenset(added)
-    return frozenset(((set(CAPABILITIES) if "ALL" in added else DEFAULT_CAPABILITIES) | added) - dropped)
 
 
 def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerUser:

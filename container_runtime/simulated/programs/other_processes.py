@@ -11,13 +11,14 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.config.capabilities import capabilities_of
 from mockube.container_runtime.config.environment import References, environment_of, security_context
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.images.table import Image, behavior_of
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import NoLogs, run_of
 from mockube.container_runtime.simulated.files.process_files import OF_PROCESS_ITSELF, process_files
-from mockube.container_runtime.simulated.files.users import capabilities_of, identity_of
+from mockube.container_runtime.simulated.files.users import identity_of
 from mockube.container_runtime.simulated.shell.command_lookup import (
     BASH_BUILTIN_NAMES,
     BASH_KEYWORDS,

@@ -2,6 +2,8 @@
 
 from typing import Final, NamedTuple
 
+from mockube.container_runtime.config.capabilities import DEFAULT_CAPABILITIES
+
 READ: Final = 4
 WRITE: Final = 2
 SEARCH: Final = 1
@@ -11,13 +13,6 @@ SET_GROUP: Final = 0o2000
 STICKY: Final = 0o1000
 """The bit of a directory whose files only their owners remove."""
 DEFAULT_UMASK: Final = 0o022
-
-
-DEFAULT_CAPABILITIES: Final = frozenset({
-    "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "NET_BIND_SERVICE", "NET_RAW", "SYS_CHROOT", "MKNOD",
-    "AUDIT_WRITE", "SETFCAP",
-})  # fmt: skip
-"""The capabilities that a container has by default with containerd."""
 
 
 class ContainerUser(NamedTuple):

@@ -6,8 +6,13 @@ from msgspec import structs
 from mockube.component_base.clock import SteppedClock
 from mockube.publisher.http_proxy import HttpProxy
 from mockube.publisher.http_routing import FixedAnswer, Forward
+from mockube.publisher.unfinished_heads import UnfinishedHeads
 from tests.support.event_loop import until
 from tests.support.smuggling.cases import FORBIDDEN, RecordingBackend, cases, methods_of, statuses_in
+
+
+def head():
+    return UnfinishedHeads().of(1, "192.0.2.7", lambda: None)
 
 
 class PublicRouter:
@@ -65,7 +70,7 @@ async def proxied(case, pieces):
     async def open_backend(forward):
         return Connection(backend)
 
-    proxy = HttpProxy(client, PublicRouter(), open_backend, SteppedClock())
+    proxy = HttpProxy(client, PublicRouter(), open_backend, SteppedClock(), head())
     await proxy.serve("192.0.2.7", 80, uses_tls=False)
     return statuses_in(client.received, methods_of(case)), backend.forwarded("a.example")
 
@@ -122,7 +127,7 @@ async def test_response_is_refused_or_returned_in_one_form(sent, answer, receive
     async def open_backend(forward):
         return FixedConnection(b"HTTP/1.1 " + answer)
 
-    proxy = HttpProxy(client, PublicRouter(), open_backend, SteppedClock())
+    proxy = HttpProxy(client, PublicRouter(), open_backend, SteppedClock(), head())
     await proxy.serve("192.0.2.7", 80, uses_tls=False)
     assert client.received.endswith(received)
     assert client.received.count(b"HTTP/1.1 ") == 1
@@ -147,7 +152,9 @@ async def test_rules_do_not_set_what_frames_a_message(name):
     async def open_backend(forward):
         return Connection(backend)
 
-    await HttpProxy(client, Router(), open_backend, SteppedClock()).serve("192.0.2.7", 80, uses_tls=False)
+    await HttpProxy(client, Router(), open_backend, SteppedClock(), head()).serve(
+        "192.0.2.7", 80, uses_tls=False
+    )
     assert (statuses_in(client.received, ["GET"]), backend.forwarded("a.example")) == (
         [200],
         [("GET /public/a", {}, b"")],

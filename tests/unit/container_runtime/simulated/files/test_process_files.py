@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mockube.container_runtime.config.capabilities import capability_bits
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.simulated.files.mounts import files_of
-from mockube.container_runtime.simulated.files.process_files import capabilities
 from mockube.container_runtime.simulated.files.users import identity_of, user_names
 from mockube.container_runtime.simulated.programs.other_processes import other_processes, process_entries
 from mockube.container_runtime.simulated.shell.access import ContainerUser
@@ -43,7 +43,7 @@ def entry(path, tree):
     ],
 )
 def test_capabilities_have_the_bits_of_linux(context, bits):
-    assert f"{capabilities(context):016x}" == bits
+    assert f"{capability_bits(context):016x}" == bits
 
 
 def test_status_tells_of_the_security_context():

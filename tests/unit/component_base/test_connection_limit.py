@@ -1,10 +1,10 @@
 """Which connection is closed if there are too many unauthenticated ones."""
 
-from mockube.apiserver.http.server import UnauthenticatedConnections
+from mockube.component_base.connection_limit import ConnectionLimit
 
 
 def with_connections(maximum, *addresses):
-    connections, closed = UnauthenticatedConnections(maximum), []
+    connections, closed = ConnectionLimit(maximum), []
     for number, address in enumerate(addresses):
         connections.add(number, address, lambda number=number: closed.append(number))
     return connections, closed
@@ -36,4 +36,4 @@ def test_re_added_connection_is_youngest():
 
 
 def test_evict_without_connections_does_nothing():
-    UnauthenticatedConnections().evict()
+    ConnectionLimit(1).evict()

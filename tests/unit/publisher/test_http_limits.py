@@ -1,0 +1,221 @@
+"""What clients of published ports can cost: slow ones, many ones, and long heads that do not end."""
+
+import asyncio
+
+import pytest
+
+from mockube.component_base.clock import SteppedClock
+from mockube.container_runtime.streams import StreamsClosed
+from mockube.publisher import limits
+from mockube.publisher.connections import Connections
+from mockube.publisher.http_proxy import HttpProxy
+from mockube.publisher.http_routing import FixedAnswer, Forward
+from mockube.publisher.unfinished_heads import UnfinishedHeads
+from tests.support.event_loop import yield_to_loop
+
+HEAD = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+class Router:
+    def decide(self, request):
+        if request.method == "POST":
+            return Forward(backend=("default", "a", 80), target="/")
+        return FixedAnswer(status=204)
+
+    def error_body(self, _status):
+        return b""
+
+
+class Client:
+    """A client that sends when the test does."""
+
+    def __init__(self):
+        self.queue = asyncio.Queue()
+        self.received = b""
+
+    async def read(self, _limit):
+        return await self.queue.get()
+
+    async def write(self, data):
+        self.received += data
+
+
+class SilentBackend:
+    """Reads everything, and answers nothing until it is closed."""
+
+    def __init__(self):
+        self.closed = asyncio.Event()
+
+    async def read(self, _limit):
+        await self.closed.wait()
+        return b""
+
+    async def write(self, _data):
+        if self.closed.is_set():
+            raise StreamsClosed
+
+    async def close(self):
+        self.closed.set()
+
+
+class Served:
+    """A proxy that serves a client."""
+
+    def __init__(self, heads=None):
+        async def open_backend(_forward):
+            return SilentBackend()
+
+        self.client, self.clock = Client(), SteppedClock()
+        head = (heads or UnfinishedHeads()).of(self, "192.0.2.7", lambda: None)
+        proxy = HttpProxy(self.client, Router(), open_backend, self.clock, head)
+        self.task = asyncio.create_task(proxy.serve("192.0.2.7", 80, uses_tls=False))
+
+    async def send(self, data):
+        self.client.queue.put_nowait(data)
+        await yield_to_loop(20)
+
+    async def advance(self, seconds):
+        self.clock.advance(seconds)
+        await yield_to_loop(20)
+
+    @property
+    def has_ended(self):
+        return self.task.done()
+
+
+@pytest.fixture
+async def served():
+    found = []
+
+    def serve(heads=None):
+        found.append(Served(heads))
+        return found[-1]
+
+    yield serve
+    for each in found:
+        each.task.cancel()
+    await asyncio.gather(*(each.task for each in found), return_exceptions=True)
+
+
+async def test_client_that_sends_its_head_slowly_is_not_served_for_ever(served):
+    slow = served()
+    for _ in range(int(limits.HEAD_SECONDS) - 1):
+        await slow.send(b"X")
+        await slow.advance(1)
+        assert not slow.has_ended
+    await slow.send(b"X")
+    await slow.advance(1)
+    assert (slow.has_ended, slow.client.received) == (True, b"")
+
+
+async def test_silent_client_and_empty_lines_are_not_served_for_ever(served):
+    silent, sender = served(), served()
+    await yield_to_loop()
+    await silent.advance(limits.HEAD_SECONDS)
+    for _ in range(int(limits.HEAD_SECONDS)):
+        await sender.send(b"\r\n")
+        await sender.advance(1)
+    assert (silent.has_ended, sender.has_ended) == (True, True)
+
+
+async def test_next_head_has_its_own_time(served):
+    client = served()
+    await client.advance(limits.HEAD_SECONDS - 1)
+    await client.send(HEAD)
+    await client.advance(limits.KEEP_ALIVE_SECONDS - 40)
+    assert not client.has_ended, "it may wait for its next request"
+    await client.send(HEAD[:5])
+    await client.advance(limits.HEAD_SECONDS - 1)
+    assert not client.has_ended
+    await client.advance(1)
+    assert client.has_ended
+
+
+async def test_body_that_does_not_arrive_gets_408(served):
+    client = served()
+    await client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel")
+    await client.advance(limits.BODY_SECONDS - 1)
+    await client.send(b"l")
+    await client.advance(limits.BODY_SECONDS - 1)
+    assert not client.has_ended
+    await client.advance(1)
+    assert client.has_ended
+    assert client.client.received.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+
+
+async def test_backend_has_time_once_the_body_was_sent(served):
+    client = served()
+    await client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n")
+    for _ in range(3):
+        await client.advance(limits.BODY_SECONDS - 1)
+        await client.send(b"x")
+    await client.advance(59)
+    assert client.client.received == b""
+    await client.advance(61)
+    assert client.client.received.startswith(b"HTTP/1.1 504 Gateway Timeout\r\n")
+
+
+async def test_memory_of_unfinished_heads_is_bounded(served, monkeypatch):
+    monkeypatch.setattr(limits, "ALL_HEADS", 3 * limits.SMALL_HEAD)
+    heads = UnfinishedHeads()
+    clients = [served(heads) for _ in range(5)]
+    for client in clients:
+        await client.send(HEAD[:-2] + b"X: " + b"a" * 2 * limits.SMALL_HEAD)
+    refused = [client for client in clients if client.client.received.startswith(b"HTTP/1.1 431 ")]
+    assert (len(refused), heads.size <= limits.ALL_HEADS) == (3, True)
+    small = served(heads)
+    await small.send(HEAD)
+    assert small.client.received.startswith(b"HTTP/1.1 204 ")
+    for client in clients:
+        await client.send(b"")
+    assert heads.size == 0
+
+
+class Socket:
+    """A connection of a client, without a socket."""
+
+    def __init__(self, name):
+        self.name = name
+        self.address = "192.0.2.7"
+        self.used_at = 0.0
+        self.is_reset = False
+
+    def reset(self):
+        self.is_reset = True
+
+    async def close(self):
+        pass
+
+
+@pytest.fixture
+async def connections(monkeypatch):
+    monkeypatch.setattr(limits, "MAX_CONNECTIONS", 4)
+    found = Connections(SteppedClock())
+    yield found
+    await found.end()
+
+
+async def forward(_connection):
+    await asyncio.get_running_loop().create_future()
+
+
+async def test_connection_beyond_the_limit_ends_the_oldest_one_that_waits_for_a_request(connections):
+    async def wait(connection):
+        connections.head_of(connection).begin()
+        await forward(connection)
+
+    sockets = [Socket(number) for number in range(7)]
+    for socket in sockets:
+        connections.add(socket, forward if socket.name in (0, 2) else wait)
+        await yield_to_loop(5)
+    assert [socket.name for socket in sockets if socket.is_reset] == [1, 3, 4]
+    assert len(connections) == 4
+
+
+async def test_connection_beyond_the_limit_ends_the_oldest_one_if_none_waits(connections):
+    sockets = [Socket(number) for number in range(6)]
+    for socket in sockets:
+        connections.add(socket, forward)
+    assert [socket.name for socket in sockets if socket.is_reset] == [0, 1]
+    await yield_to_loop(5)
+    assert len(connections) == 4
