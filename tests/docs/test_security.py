@@ -121,6 +121,7 @@ def test_each_group_of_guarantees_names_its_tests():
 
 
 def test_each_named_test_of_page_exists():
-    paths = re.findall(r"`(tests/[^`]+)`", PAGE)
+    paths = re.findall(r"`(tests/[^`:]+)(?:::([^`]+))?`", PAGE)
     assert len(paths) > 60
-    assert [path for path in paths if not Path(path).exists()] == []
+    assert [path for path, _ in paths if not Path(path).exists()] == []
+    assert [name for path, name in paths if name and f"def {name}(" not in Path(path).read_text()] == []

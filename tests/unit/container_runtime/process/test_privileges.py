@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -51,14 +52,14 @@ async def privileges(spec):
 
 
 @pytest.fixture
-def program_of_root(tmp_path):
-    """A program that prints its user, and that everybody runs as root."""
-    program = tmp_path / "id"
-    program.write_bytes(Path("/usr/bin/id").resolve().read_bytes())
-    program.chmod(0o4755)
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    return str(program)
+def program_of_root():
+    """A program that prints its user, and that everybody runs as root; folders of pytest are closed to others."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        program = Path(folder) / "id"
+        program.write_bytes(Path("/usr/bin/id").resolve().read_bytes())
+        program.chmod(0o4755)
+        yield str(program)
 
 
 OWN = own_privileges(Path("/proc/self/status").read_text()) if sys.platform == "linux" else ()
