@@ -2,17 +2,22 @@
 
 import argparse
 import asyncio
+import math
+import sys
 from typing import Any, Final
 
 from mockube import control_objects
 from mockube.apimachinery import conditions
+from mockube.apimachinery.durations import format_duration
 from mockube.apimachinery.status import NotFound
+from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.client.resources import Key, Resource
 from mockube.client.verbs import Client
 from mockube.command_client import open_client
-from mockube.component_base.clock import RealClock
+from mockube.component_base.clock import Clock, RealClock
 from mockube.component_base.flags import seconds
+from mockube.component_base.supervision import start
 from mockube.control_objects import CLOCK, CLOCKS
 from mockube.failure import TimedOut
 from mockube.objects.resource_names import ResourceNames
@@ -20,9 +25,14 @@ from mockube.objects.resource_names import ResourceNames
 from .named_object import add_object, convert_name_errors, object_target
 from .output import table
 from .parsing import CommandParser
+from .progress import Progress, is_live, print_line
 from .target import add_server_flags, convert_errors, server_access
 
 _SPECS: Final[dict[str, Tree]] = {"pause": {"paused": True}, "resume": {"paused": False}}
+
+_ADVANCES: Final = ("advance", "until-idle", "until")
+_TERMINAL_SECONDS, _FILE_SECONDS = 1.0, 10.0
+"""The seconds between two lines of progress at a terminal, where each replaces the one before, and in a file."""
 
 
 def add_flags(parser: CommandParser) -> None:
@@ -62,8 +72,23 @@ def _add_until(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     with convert_errors():
-        print(asyncio.run(_run(options)))
+        try:
+            print(asyncio.run(_run(options)))
+        except KeyboardInterrupt:
+            if options.action in _ADVANCES:
+                print_line(f"interrupted: the clock goes on from {asyncio.run(_shown(options))}")
+            raise
     return 0
+
+
+async def _shown(options: argparse.Namespace) -> str:
+    """Return the time that the clock shows."""
+    async with open_client(server_access(options), RealClock()) as client:
+        return await _time(client)
+
+
+async def _time(client: Client) -> str:
+    return str((await client.get(CLOCKS, CLOCK))["status"]["time"])
 
 
 async def _run(options: argparse.Namespace) -> str:
@@ -72,7 +97,7 @@ async def _run(options: argparse.Namespace) -> str:
         if options.action == "until":
             return await _advance_until(client, options)
         if options.action in ("advance", "until-idle"):
-            return _reached(await control_objects.advance_clock(client, advance_of(options)), options)
+            return _reached(await _advance(client, advance_of(options)), options)
         if options.action != "show":
             spec = _SPECS.get(options.action) or {"rate": options.rate}
             await client.patch(CLOCKS, CLOCK, {"spec": spec})
@@ -86,13 +111,48 @@ def advance_of(options: argparse.Namespace) -> Tree:
     return {"seconds": options.within, "until": {"idle": True}}
 
 
+async def _advance(client: Client, spec: ReadOnlyTree) -> ReadOnlyTree:
+    """Advance the clock, print meanwhile how far it is, and return the status of the ClockAdvance."""
+    clock, is_terminal = RealClock(), is_live()
+    progress = Progress(sys.stderr, live=is_terminal, clock=clock)
+    every = _TERMINAL_SECONDS if is_terminal else _FILE_SECONDS
+    reporting = start("progress", report(client, spec, progress, clock, every))
+    try:
+        return await control_objects.advance_clock(client, spec)
+    finally:
+        reporting.cancel()
+        progress.done()
+
+
+async def report(client: Client, spec: ReadOnlyTree, progress: Progress, clock: Clock, every: float) -> None:
+    """Print again and again how far an advance is that begins now, until cancelled."""
+    first, began = parse_time(await _time(client)), clock.monotonic()
+    while True:
+        await clock.sleep(every)
+        advanced = (parse_time(await _time(client)) - first).total_seconds()
+        progress.step(_progress_line(spec, advanced, clock.monotonic() - began))
+
+
+def _progress_line(spec: ReadOnlyTree, advanced: float, elapsed: float) -> str:
+    """Say how far an advance is, and how long it may still take; nobody knows that of one that waits for something."""
+    line = f"advanced {_span(advanced)} of {_span(spec['seconds'])}"
+    if "until" in spec:
+        return f"{line} at most"
+    remaining = elapsed * (spec["seconds"] - advanced) / advanced if advanced > 0 else math.inf
+    return f"{line}, about {_span(remaining)} left" if math.isfinite(remaining) else line
+
+
+def _span(seconds: float) -> str:
+    return format_duration(max(round(seconds), 0) * 10**9)
+
+
 async def _advance_until(client: Client, options: argparse.Namespace) -> str:
     """Advance the clock until an object has a condition; its kind is named as kubectl takes it."""
     with convert_name_errors():
         target = object_target(options)
         found = (await ResourceNames(client).find(target.kind)).resource
     key = Key(target.namespace if found.namespaced else "", target.name)
-    answer = await control_objects.advance_clock(client, until_spec(options, str(found.group_resource), key))
+    answer = await _advance(client, until_spec(options, str(found.group_resource), key))
     try:
         return _reached(answer, options)
     except TimedOut as error:

@@ -1,5 +1,7 @@
 """The commands of control: what they send for their flags, and how they print what the server returns."""
 
+import asyncio
+import io
 from argparse import Namespace
 
 import pytest
@@ -7,12 +9,15 @@ import pytest
 from mockube.apimachinery.status import Details, NotFound, not_found
 from mockube.cli import clock, fault, fork, mark, requests
 from mockube.cli.parsing import CommandParser
+from mockube.cli.progress import Progress
 from mockube.client.discovery import DiscoveredResource
 from mockube.client.resources import row
+from mockube.component_base.clock import SteppedClock
 from mockube.control_objects import FORKS, MARKS, NoControl, object_of, post, rewind, selector, table_rows
 from mockube.failure import Missing, TimedOut, UsageError
 from mockube.objects.errors import KindNotServed
 from mockube.objects.resource_names import find_resource
+from tests.support.event_loop import until, yield_to_loop
 
 
 def read(module, *arguments):
@@ -99,6 +104,47 @@ def test_request_is_one_line(status, line):
 def test_revision_needs_name_of_mark():
     with pytest.raises(UsageError, match="need the name of a mark"):
         mark.run(read(mark, "--revision=7"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "line"),
+    [
+        ({"seconds": 3600}, "mockube: advanced 5m0s of 1h0m0s, about 1m50s left\n"),
+        ({"seconds": 3600, "until": {"idle": True}}, "mockube: advanced 5m0s of 1h0m0s at most\n"),
+    ],
+)
+async def test_progress_of_an_advance_says_how_long_it_may_still_take(spec, line):
+    class Shown:
+        """Shows a time that is five minutes later each time."""
+
+        minutes = 0
+
+        async def get(self, *_):
+            self.minutes += 5
+            return {"status": {"time": f"2030-01-01T00:{self.minutes:02}:00Z"}}
+
+    machine, out = SteppedClock(), io.StringIO()
+    progress = Progress(out, live=False, clock=machine)
+    reporting = asyncio.create_task(clock.report(Shown(), spec, progress, machine, 10.0))
+    await yield_to_loop(5)
+    assert out.getvalue() == ""
+    machine.advance(10.0)
+    await until(out.getvalue)
+    reporting.cancel()
+    assert out.getvalue() == line
+
+
+def test_time_of_an_interrupted_advance_is_printed(monkeypatch, capsys):
+    def answer(work):
+        work.close()
+        if work.__name__ == "_run":
+            raise KeyboardInterrupt
+        return "2030-01-01T00:05:00Z"
+
+    monkeypatch.setattr(clock.asyncio, "run", answer)
+    with pytest.raises(KeyboardInterrupt):
+        clock.run(read(clock, "advance", "1h"))
+    assert capsys.readouterr().err == "mockube: interrupted: the clock goes on from 2030-01-01T00:05:00Z\n"
 
 
 def test_span_of_advance_is_read():
