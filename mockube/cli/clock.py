@@ -76,12 +76,12 @@ def run(options: argparse.Namespace) -> int:
             print(asyncio.run(_run(options)))
         except KeyboardInterrupt:
             if options.action in _ADVANCES:
-                print_line(f"interrupted: the clock goes on from {asyncio.run(_shown(options))}")
+                print_line(f"interrupted: the clock goes on from {asyncio.run(_time_of_server(options))}")
             raise
     return 0
 
 
-async def _shown(options: argparse.Namespace) -> str:
+async def _time_of_server(options: argparse.Namespace) -> str:
     """Return the time that the clock shows."""
     async with open_client(server_access(options), RealClock()) as client:
         return await _time(client)

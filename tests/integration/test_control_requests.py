@@ -283,7 +283,7 @@ async def test_watch_sends_own_requests_and_those_for_what_its_user_may_list():
         assert seen == [f"{CONFIG_MAPS}/a", "/api/v1/nodes"]
 
 
-async def test_request_for_what_is_not_served_is_seen_by_whoever_may_list_it():
+async def test_request_for_an_unserved_resource_needs_the_right_to_list_it():
     async with running_with_roles() as client:
         bars = "/apis/example.com/v1/namespaces/default/bars"
         alice = await let_alice(client, MAY_SEE_REQUESTS)

@@ -92,7 +92,7 @@ async def test_page_that_is_no_json_is_reported():
         await Controllers(read, None, None)._queues()
 
 
-async def test_reconciliations_are_shown_to_whoever_may_list_everything_in_their_namespace():
+async def test_reconciliations_need_the_right_to_list_everything_in_their_namespace():
     newest = [{"namespace": namespace, "name": "web"} for namespace in ("shop", "secret", "")]
     page = {"deployment": {"depth": 0, "newest": newest}}
 
