@@ -6,6 +6,7 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 from mockube.component_base.clock import Clock
+from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.supervision import run_until
 from mockube.container_runtime.runtime import CommandFailed
 from mockube.container_runtime.start_errors import StartError, message_of_exec
@@ -22,6 +23,7 @@ from .work_turns import next_turn
 
 SLICE = 50
 """The number of commands after which other tasks run: 3 ms, in a turn of the event loop that may take 20."""
+_FEW_COMMANDS = 5
 _LONGEST_SLEEP = 1e9
 _WATCH_SECONDS = 1.0
 """The time after which a command looks whether others have changed a file: that of tail."""
@@ -172,7 +174,7 @@ async def _run_to_end(  # noqa: PLR0913, PLR0917 - as above
             ):
                 short_sleeps, reply = short_sleeps + effect.seconds, None
                 pace.pass_time(effect.seconds, effect.cores)
-                await next_turn()
+                commands = await _let_others_run(commands)
             else:
                 if isinstance(effect, Sleep):
                     max_seconds = _WATCH_SECONDS if effect.watches_files else _LONGEST_SLEEP
@@ -185,6 +187,8 @@ async def _run_to_end(  # noqa: PLR0913, PLR0917 - as above
                     short_sleeps, reply = 0.0, None if slept is None else str(slept).encode()
                 else:
                     reply = await _apply_effect(effect, streams)
+                    if isinstance(effect, Output):
+                        commands = await _let_others_run(commands)
                 if after_sleep is not None and isinstance(effect, Sleep):
                     await after_sleep()
     except StopIteration as stop:
@@ -192,6 +196,15 @@ async def _run_to_end(  # noqa: PLR0913, PLR0917 - as above
         return code
     finally:
         execution.close()
+
+
+async def _let_others_run(commands: int) -> int:
+    """Let other tasks run, and other commands if this one has worked; return the commands that still count."""
+    if commands < _FEW_COMMANDS:
+        await yield_to_loop()
+        return commands
+    await next_turn()
+    return 0
 
 
 class _WokenSleep:
@@ -228,7 +241,6 @@ async def _apply_effect(effect: Effect, streams: CommandStreams) -> bytes | None
     match effect:
         case Output(descriptor=descriptor, data=data):
             await streams.write(descriptor, data)
-            await next_turn()
         case Input(limit=limit):
             return b"" if streams.stdin is None else await streams.stdin.read(limit)
         case _:

@@ -12,6 +12,7 @@ from .separators import BLANK, OTHER, mark_separators
 _FILES_PER_COMMAND: Final = 50
 _FIELDS_PER_COMMAND: Final = 200
 _SPLIT_PER_COMMAND: Final = 100
+_CHARACTERS_PER_COMMAND: Final = 1 << 16
 _GLOB: Final = re.compile(r"[*?\[\]]")
 _WHITESPACE: Final = " \t\n"
 _DELIMITER: Final = re.compile(f"{BLANK}*{OTHER}{BLANK}*|{BLANK}+")
@@ -32,7 +33,10 @@ def _split(text: str, separators: str) -> Generator[Effect, bytes | None, list[s
     """Return the parts of a text between its separators."""
     parts: list[str] = []
     position = 0
-    for match in _DELIMITER.finditer((yield from mark_separators(text, separators))):
+    marked = yield from mark_separators(text, separators)
+    if BLANK not in marked and OTHER not in marked:
+        return [text]
+    for match in _DELIMITER.finditer(marked):
         if len(parts) % _SPLIT_PER_COMMAND == _SPLIT_PER_COMMAND - 1:
             yield CommandStart()
         parts.append(text[position : match.start()])
@@ -58,6 +62,7 @@ def split_pieces(pieces: Sequence[Piece], separators: str) -> Generator[Effect, 
                 current = current or []
                 current.append((text, piece.quoted))
             continue
+        yield from count_work(len(text), _CHARACTERS_PER_COMMAND)
         parts = yield from _split(text if current is not None else text.lstrip(blanks), separators)
         for index, part in enumerate(parts):
             if index % _FIELDS_PER_COMMAND == _FIELDS_PER_COMMAND - 1:

@@ -108,8 +108,9 @@ class Interpreter(CompoundCommands):
             raise ExpansionTooLong("the value is too long")
         if self.is_bash:
             self.status = self.captured_status
-        text = yield from decoded(output.data)
-        return text if keeps_end else text.replace("\0", "").rstrip("\n")
+        data = output.data if keeps_end else output.data.translate(None, b"\0")
+        text = yield from decoded(data)
+        return text if keeps_end else text.rstrip("\n")
 
     def open_output_pipe(self, script: Command) -> str:
         processes = self.process.processes
@@ -165,7 +166,8 @@ class Interpreter(CompoundCommands):
 
     def run_to_end(self, command: Command | str, *, tested: bool = False) -> Run:
         """Execute a command as all that the shell does; return its exit code."""
-        with self.process.processes.hold(self.descriptors):
+        self.variables.keep = self.process.processes.keep
+        with self.process.processes.hold(self.descriptors), self.process.processes.kept_until_end():
             try:
                 code = yield from self._run_all(command, tested=tested)
                 code = yield from exit_trap(self, code)

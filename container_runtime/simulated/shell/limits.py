@@ -34,6 +34,10 @@ MAX_EXPR_WORDS: Final = 60
 MAX_LINES: Final = 200_000
 """Lines that a program processes one by one."""
 MAX_SORTED_LINES: Final = 400_000
+MAX_VERSION: Final = 4096
+"""The characters of a version that sort compares."""
+MAX_SORTED_FIELDS: Final = 50_000
+"""The characters of a line in which sort finds the fields that are its key."""
 MAX_READ_LINES: Final = 100_000
 """Lines of mapfile, and fields of read."""
 MAX_COMPARED: Final = 600
@@ -52,7 +56,7 @@ MAX_SED_STEPS: Final = 1_000_000
 """Executed commands."""
 MAX_SED_WORK: Final = 1_000_000_000
 """The sum of the lengths of the pattern spaces of all executed commands."""
-MAX_AWK_STEPS: Final = 30_000
+MAX_AWK_STEPS: Final = 20_000
 """Statements and operands for a record."""
 MAX_DIGITS: Final = 12
 """Digits of a number that factor factors, and of the microseconds that usleep sleeps."""
@@ -65,7 +69,7 @@ MAX_TEMPLATE_PARTS: Final = 20_000
 
 MAX_SCRIPT: Final = 256 * 1024
 MAX_ARITHMETIC: Final = 1000
-MAX_ARITHMETIC_IN_ALL: Final = 10_000
+MAX_ARITHMETIC_IN_ALL: Final = 3_000
 """Characters of an expression with the values of its variables, which are expressions, too."""
 MAX_AWK_PROGRAM: Final = 64 * 1024
 MAX_SED_COMMANDS: Final = 2_000
@@ -74,12 +78,14 @@ MAX_TEMPLATE: Final = 10_000
 
 # --- Memory: what a command keeps, in characters or bytes unless a line says otherwise.
 
-MAX_VALUE: Final = 4 << 20
+MAX_VALUE: Final = 8 << 20
 """The value of a variable."""
+MAX_KEPT: Final = 128 << 20
+"""What all processes of a command keep: variables, what they have read to its end, values of Python and awk."""
 MAX_CAPTURED: Final = 1 << 28
 """The output of a command substitution that is read, of which at most a value is kept: a container may have less memory."""
 MAX_EXPANDED: Final = 1 << 20
-"""What the words of a command are expanded to: 1 for each 16 characters, and 5 for each part of a word."""
+"""What the words of a command are expanded to: 1 for each 8 characters, and 5 for each part of a word."""
 MAX_VARIABLES: Final = 64 << 20
 """All variables together."""
 MAX_BRACE_STEPS: Final = 200_000
@@ -94,7 +100,7 @@ MAX_FILE_BYTES: Final = 16 << 20
 MIN_UNKEPT_BYTES: Final = 1 << 20
 """The size from which on a file counts as a large one."""
 MAX_FILES: Final = 100_000
-MAX_INPUT: Final = 16 << 20
+MAX_INPUT: Final = 4 << 20
 """What a program reads before it writes."""
 MAX_PADDING: Final = 16 << 20
 """What widths and precisions of a format of printf add."""
@@ -103,6 +109,8 @@ MAX_ARCHIVE: Final = 2 * MAX_FILE_BYTES
 MAX_ARCHIVE_MEMBERS: Final = 20_000
 MAX_DUMP: Final = 1 << 20
 """The input of od and xxd, whose output is four times as long."""
+MAX_ARGUMENT: Final = 1 << 17
+"""An argument that xargs reads, as in Linux."""
 MAX_XARGS_ARGUMENTS: Final = 5_000
 MAX_SED_SPACE: Final = 1 << 20
 """The pattern space or the hold space."""

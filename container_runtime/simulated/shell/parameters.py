@@ -7,12 +7,13 @@ from typing import Final, Protocol
 from .arithmetic import evaluate
 from .fields import Piece
 from .patterns import Pattern, replace_matches, strip
-from .process import CommandStart, Effect, Steps, count_work
+from .process import CommandStart, Effect, Steps, count_work, slices
 from .quoting import quote
 from .state import DiscardError, ExpansionError, Shell, ShellExit
 from .syntax import Parameter, Text, Word
 
 _CHARACTERS_PER_COMMAND: Final = 16 * 1024
+_CONVERTED_AT_ONCE: Final = 1024
 _VALUES_PER_COMMAND: Final = 100
 _CHANGED_PER_COMMAND: Final = 3
 _VALUE_NANOSECONDS: Final = 500
@@ -295,7 +296,7 @@ class _Expansion:
             return _substring(value, first, count)
         if operator[0] in "^,":
             pattern = yield from self._expansions.pattern(shell, part.word)
-            return _change_case(value, operator, pattern)
+            return (yield from _change_case(value, operator, pattern))
         return _transform(value, operator)
 
 
@@ -311,13 +312,17 @@ def _substring(value: str, first: int, count: int | None) -> str:
     return value[start:end]
 
 
-def _change_case(value: str, operator: str, pattern: Pattern) -> str:
+def _change_case(value: str, operator: str, pattern: Pattern) -> Expansion:
     convert = str.upper if operator[0] == "^" else str.lower
     end = len(value) if len(operator) == 2 else 1
     if not pattern.items:
         return convert(value[:end]) + value[end:]
-    matching = {char: pattern.matches(char) for char in set(value[:end])}
-    return "".join(convert(char) if matching[char] else char for char in value[:end]) + value[end:]
+    table = {ord(char): convert(char) for char in set(value[:end]) if pattern.matches(char)}
+    parts = []
+    for part in slices(value[:end], _CONVERTED_AT_ONCE):
+        yield CommandStart()
+        parts.append(part.translate(table))
+    return "".join(parts) + value[end:]
 
 
 def _transform(value: str, operator: str) -> str:

@@ -164,6 +164,8 @@ NAMES: Mapping[int, str] = {0: "root", 1: "daemon", 65534: "nobody"}
 
 
 _DECODED_AT_ONCE = 1 << 14
+_DECODED_PER_COMMAND = 512
+"""The bytes that are no text, and that become one in the time of a command."""
 COMMAND_NANOSECONDS = 60_000
 """What a command of a shell takes: the unit in which all work is counted."""
 FIRST_PID = 1
@@ -343,6 +345,14 @@ class ProcessTable(Protocol):
 
     def hold(self, descriptors: "Mapping[int, DescriptorStream]") -> AbstractContextManager[None]:
         """Keep streams open while the present process executes something."""
+        ...
+
+    def keep(self, size: int) -> None:
+        """Note that the present process keeps so many bytes more in memory; raise `OutOfMemory` if all keep too many."""
+        ...
+
+    def kept_until_end(self) -> AbstractContextManager[None]:
+        """Free at the end of a program or a shell what the present process has kept for it."""
         ...
 
     def children(self) -> "Sequence[Child]":
@@ -525,12 +535,12 @@ def slices(items: S, size: int) -> Iterator[S]:
 
 def decoded(data: bytes | bytearray) -> Generator[Effect, bytes | None, str]:
     """Return data as text, block by block: bytes that are no text take long."""
-    if len(data) <= _DECODED_AT_ONCE:
+    if len(data) <= _DECODED_PER_COMMAND:
         return data.decode("utf-8", "surrogateescape")
     decoder = getincrementaldecoder("utf-8")("surrogateescape")
     texts = []
     for block in slices(data, _DECODED_AT_ONCE):
-        yield CommandStart()
+        yield from count_work(1 if block.isascii() else len(block) // _DECODED_PER_COMMAND, 1)
         texts.append(decoder.decode(block))
     return "".join(texts) + decoder.decode(b"", final=True)
 

@@ -10,7 +10,7 @@ from .builtin_errors import BuiltinError, UsageError, invalid_name, invalid_opti
 from .builtins import number_argument
 from .messages import message_of
 from .options import parse_options
-from .process import CommandStart, DescriptorStream, Effect, ProgramUsageError, Run, count_work
+from .process import CommandStart, DescriptorStream, Effect, ProgramUsageError, Run, count_work, decoded
 from .programs.printf import Formatter, unescape
 from .separators import BLANK, OTHER, mark_separators
 from .state import ExpansionError, Shell
@@ -44,7 +44,7 @@ def _read(shell: Shell, argv: Sequence[str]) -> Run:
         raise BuiltinError("read error: 0: Bad file descriptor", 1)
     line, is_complete = yield from _read_input(stream, options)
     yield from count_work(len(line), _BYTES_PER_COMMAND)
-    text = line.replace(b"\0", b"").decode("utf-8", "surrogateescape")
+    text = yield from decoded(line.translate(None, b"\0"))
     separators = shell.variables.get("IFS")
     separators = " \t\n" if separators is None else separators
     if "a" in options:

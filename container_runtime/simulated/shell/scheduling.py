@@ -101,6 +101,8 @@ class SimulatedProcess:
         self.is_stopped = False
         self.killed_by = 0
         """The signal that has ended the process."""
+        self.memory_bytes = 0
+        """The bytes that it keeps in memory."""
 
     def is_ready(self, time: float) -> bool:
         if self.is_stopped:
@@ -171,6 +173,8 @@ class ProcessScheduler:
         self._change_memory = change_memory
         self._memory = 0
         """The memory of the processes themselves."""
+        self._memory_bytes = 0
+        """The bytes that all processes keep in memory."""
         self.wakes = 0
         self.busy_seconds = 0.0
         self._processes: list[SimulatedProcess] = []
@@ -230,6 +234,26 @@ class ProcessScheduler:
                 if tables[index] is descriptors:
                     del tables[index]
                     break
+
+    def keep(self, size: int) -> None:
+        """Note that the present process keeps so many bytes more in memory, or fewer: a container whose processes keep too many ends as without memory."""
+        if self.current is not None:
+            self.current.memory_bytes += size
+            self._memory_bytes += size
+            if size > 0 and self._memory_bytes > limits.MAX_KEPT:
+                self._change_memory(inf)
+
+    @contextmanager
+    def kept_until_end(self) -> Iterator[None]:
+        """Free at the end of a program or a shell what the present process has kept for it."""
+        process = self.current
+        before = 0 if process is None else process.memory_bytes
+        try:
+            yield
+        finally:
+            if process is not None:
+                self._memory_bytes -= process.memory_bytes - before
+                process.memory_bytes = before
 
     def children(self) -> Sequence[SimulatedProcess]:
         return [process for process in self._processes if process.code is None]

@@ -12,7 +12,7 @@ OTHER: Final = "\ue001"
 """The mark of another separator."""
 _ORDINARY: Final = "\ue002"
 _BLANKS: Final = " \t\n"
-_MARKED_AT_ONCE: Final = 2048
+_MARKED_AT_ONCE: Final = 1024
 """The characters in which separators are replaced in the time of a command."""
 
 

@@ -12,6 +12,7 @@ from .messages import message_of, usage
 from .process import (
     COMMAND_NANOSECONDS,
     BrokenPipe,
+    CommandStart,
     ContainerRead,
     ContainerWrite,
     DescriptorStream,
@@ -30,12 +31,14 @@ from .process import (
     count_work,
     fill_memory,
     pass_work,
+    slices,
 )
 
 _LARGE: Final = 4096
 """The size from which on zeros are written without memory for them."""
 PIPE_SIZE: Final = 64 * 1024
 READ: Final = 4096
+_READ_PER_COMMAND: Final = 8 * READ
 SIGPIPE_CODE: Final = 141
 """The exit code of a process that SIGPIPE ends."""
 _BYTES_PER_COMMAND: Final = 1 << 20
@@ -178,6 +181,7 @@ class CaptureStream(_WriteOnly):
         before = self.size
         self.size += len(data)
         if self.size <= limits.MAX_VALUE:
+            self._process.processes.keep(len(data))
             self.data += data
             return
         yield from fill_memory(self._process, self.size if before == len(self.data) else len(data))
@@ -277,13 +281,14 @@ class PipeWriter(_WriteOnly):
 
     def write(self, data: bytes) -> Steps:
         pipe = self._pipe
-        while True:
-            if not pipe.has_reader():
-                raise BrokenPipe
-            if len(pipe.buffer) < PIPE_SIZE:
-                break
-            yield WaitUntil(lambda: len(pipe.buffer) < PIPE_SIZE or not pipe.has_reader())
-        pipe.buffer += data
+        for part in slices(data, PIPE_SIZE):
+            while True:
+                if not pipe.has_reader():
+                    raise BrokenPipe
+                if len(pipe.buffer) < PIPE_SIZE:
+                    break
+                yield WaitUntil(lambda: len(pipe.buffer) < PIPE_SIZE or not pipe.has_reader())
+            pipe.buffer += part
 
 
 def has_input(process: Process) -> bool:
@@ -298,7 +303,7 @@ def is_read_by_program(process: Process) -> bool:
 
 
 class ShellPipe:
-    """A pipe between processes; a write is never split, so that it may hold more than `PIPE_SIZE`."""
+    """A pipe between processes; a write of up to `PIPE_SIZE` is not split, so that it may hold nearly twice as much."""
 
     def __init__(self, host: Host, processes: ProcessTable) -> None:
         self.host = host
@@ -318,6 +323,8 @@ def read_line(stream: DescriptorStream, limit: int, delimiter: bytes = b"\n") ->
     """Read up to a delimiter, which the result includes, or at most `limit` bytes."""
     line = bytearray()
     while len(line) < limit:
+        if len(line) % _READ_PER_COMMAND == _READ_PER_COMMAND - READ:
+            yield CommandStart()
         block = yield from stream.read(min(READ, limit - len(line)))
         end = block.find(delimiter)
         if end >= 0:
@@ -341,6 +348,7 @@ def deliver(execution: Run, process: Process, *, is_builtin: bool = False) -> Ru
     try:
         with (
             processes.hold(process.descriptors),
+            processes.kept_until_end(),
             process.host.memory.freed_at_end(processes.current_pid(), lambda: process.host.elapsed),
         ):
             return (yield from _deliver_all(execution, process))

@@ -1,6 +1,6 @@
 """The variables of a shell, with attributes, arrays, and scopes of functions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -61,7 +61,13 @@ class VariableTable:
         self._variables.setdefault("OPTIND", ShellVariable(text="1"))
         self._scopes: list[dict[str, ShellVariable | None]] = []
         self._size = sum(variable.size for variable in self._variables.values())
+        self.keep: Callable[[int], None] = lambda _: None
+        """Called with the characters by which the variables grow, or shrink."""
         self.changes = 0
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        self.keep(size)
 
     def copy(self) -> "VariableTable":
         """Return the variables of a subshell."""
@@ -88,10 +94,10 @@ class VariableTable:
             return
         if old is not None and old.is_read_only:
             raise ReadOnlyVariable(name)
-        size = self._size + variable.size - (old.size if old else 0)
-        if size > limits.MAX_VARIABLES:
+        growth = variable.size - (old.size if old else 0)
+        if self._size + growth > limits.MAX_VARIABLES:
             raise ValueTooLong("the variables are too long")
-        self._size = size
+        self._grow(growth)
         self._variables[name] = variable
         self.changes += 1
 
@@ -132,7 +138,7 @@ class VariableTable:
             return
         if variable.is_read_only:
             raise ReadOnlyVariable(name)
-        self._size -= variable.size
+        self._grow(-variable.size)
         del self._variables[name]
         self.changes += 1
 
@@ -182,12 +188,12 @@ class VariableTable:
         scope[name] = variable
         if variable is not None and not inherits:
             self._variables[name] = ShellVariable(is_exported=variable.is_exported)
-            self._size -= variable.size
+            self._grow(-variable.size)
 
     def _restore(self, name: str, variable: ShellVariable | None) -> None:
         current = self._variables.pop(name, None)
-        self._size -= current.size if current else 0
+        self._grow(-current.size if current else 0)
         if variable is not None:
             self._variables[name] = variable
-            self._size += variable.size
+            self._grow(variable.size)
         self.changes += variable != current

@@ -15,6 +15,7 @@ from .streams import TextStream
 from .syntax import Arithmetic, Parameter, Part, ProcessSubstitution, Substitution, Text, Tilde, Word
 
 _FIELDS_PER_COMMAND: Final = 100
+_CHARACTERS_PER_COMMAND: Final = 1 << 16
 _EXPRESSION_PER_COMMAND: Final = 100
 """The length of an arithmetic expression that takes as long as a command."""
 _TOO_LONG: Final = "the arguments are too long"
@@ -40,7 +41,7 @@ def expand_words(shell: Shell, words: Sequence[Word]) -> Generator[Effect, bytes
 
 def _weight(texts: Sequence[str]) -> int:
     """Return how much parts of words count."""
-    return sum(map(len, texts)) // 16 + 5 * len(texts)
+    return sum(map(len, texts)) // 8 + 5 * len(texts)
 
 
 def _fields(shell: Shell, word: Word, maximum: int) -> Generator[Effect, bytes | None, list[str]]:
@@ -55,7 +56,9 @@ def _fields(shell: Shell, word: Word, maximum: int) -> Generator[Effect, bytes |
         if index % _FIELDS_PER_COMMAND == _FIELDS_PER_COMMAND - 1:
             yield CommandStart()
         names = [field_text(field)]
+        yield from count_work(len(names[0]), _CHARACTERS_PER_COMMAND)
         if "noglob" not in shell.options and has_pattern(field):
+            yield CommandStart()
             matching = yield from matching_files(shell.process, field)
             names = matching or ([] if "nullglob" in shell.features else names)
         size += _weight(names)

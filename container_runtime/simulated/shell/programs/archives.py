@@ -33,6 +33,7 @@ from .inputs import BLOCK, Data, read_files
 _CONVERTED_AT_ONCE: Final = 1 << 16
 """The bytes that are compressed or decompressed at once."""
 _CONVERTED_PER_COMMAND: Final = 1 << 13
+_COPIED_PER_COMMAND: Final = 1 << 17
 
 
 class _TarOptions(Struct, kw_only=True):
@@ -132,6 +133,7 @@ def _archive_data(process: Process, archive: str) -> Data:
         data += block
         if len(data) > limits.MAX_ARCHIVE:
             raise ProgramUsageError("the archive is too large")
+    yield from count_work(len(data), _COPIED_PER_COMMAND)
     return bytes(data)
 
 

@@ -16,6 +16,7 @@ from .awk_values import AwkValue, InputText
 _Pauses = Generator[None, None, None]
 """It pauses after so much work that others have to run."""
 _KEY_COST: Final = 20
+_FORMAT_COST: Final = 15_000
 _COMPARISONS: Final[Mapping[str, Callable[[int], bool]]] = {
     "<": lambda order: order < 0,
     "<=": lambda order: order <= 0,
@@ -137,6 +138,7 @@ class AwkMachine(AwkState):
         if not arguments:
             raise AwkError("printf without a format")
         values = [self.evaluate(argument) for argument in arguments]
+        self.count_copy(_FORMAT_COST * len(values))
         self.write(target, awk_values.format_values(awk_values.to_text(values[0]), values[1:]))
 
     def _delete(self, node: AwkNode) -> None:

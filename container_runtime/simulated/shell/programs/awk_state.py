@@ -133,7 +133,9 @@ class AwkState(AwkRecords):
         else:
             array = self.array(target.text)
             array[self.key(target.nodes)] = value
-            self._stored += len(value) if isinstance(value, str) else 0
+            if isinstance(value, str):
+                self._stored += len(value)
+                self.process.processes.keep(len(value))
             if len(array) > limits.MAX_AWK_ELEMENTS:
                 raise AwkError("the array has too many elements")
             if self._stored > limits.MAX_VARIABLES:
@@ -141,9 +143,11 @@ class AwkState(AwkRecords):
 
     def _count_stored(self) -> None:
         """Count what all arrays have now; raise `AwkError` if it is too much."""
-        self._stored = sum(
+        stored = sum(
             len(value) for array in self.arrays.values() for value in array.values() if isinstance(value, str)
         )
+        self.process.processes.keep(stored - self._stored)
+        self._stored = stored
         if self._stored > limits.MAX_VARIABLES // 2:
             raise AwkError("the arrays are too large")
 

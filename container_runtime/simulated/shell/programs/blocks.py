@@ -151,8 +151,8 @@ def _read(process: Process, copy: _Copy) -> Generator[Effect, bytes | None, _Blo
         entry = process.host.files.readable(path)
         end = entry.size if copy.limit is None else copy.skip + copy.limit
         return _Block(entry.data or b"", entry.zeros).part(copy.skip, end)
-    end = limits.MAX_INPUT if copy.limit is None else copy.skip + copy.limit
-    if end > limits.MAX_INPUT:
+    end = limits.MAX_FILE_BYTES if copy.limit is None else copy.skip + copy.limit
+    if end > limits.MAX_FILE_BYTES:
         raise ProgramUsageError(_TOO_MUCH)
     if path == NULL:
         return _Block(b"")
@@ -176,10 +176,10 @@ def _write(process: Process, copy: _Copy, content: _Block) -> Generator[Effect, 
     if not copy.target or is_special(path):
         stream = open_output(process, copy.target) if copy.target else None
         if path != NULL:
-            if content.size > limits.MAX_INPUT and stream is None and is_read_by_program(process):
+            if content.size > limits.MAX_FILE_BYTES and stream is None and is_read_by_program(process):
                 yield from _write_parts(content)
                 return content.size
-            if content.size > limits.MAX_INPUT:
+            if content.size > limits.MAX_FILE_BYTES:
                 raise ProgramUsageError(_TOO_MUCH)
             data = content.data + bytes(content.zeros)
             yield from stream.write(data) if stream is not None else _output(data)

@@ -57,6 +57,7 @@ def _read_to_end(process: Process, read: Callable[[int], Data]) -> Data:
     data = bytearray()
     while block := (yield from read(BLOCK)):
         data += block
+        process.processes.keep(len(block))
         if len(data) > limits.MAX_INPUT:
             yield process.error("the input is too long")
             break

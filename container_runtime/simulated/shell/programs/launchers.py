@@ -26,8 +26,10 @@ from mockube.container_runtime.simulated.shell.signals import signal_number
 from mockube.container_runtime.simulated.shell.streams import NullStream
 
 from .durations import seconds_of
-from .inputs import BLOCK, read_all
+from .inputs import read_all
 
+_PARSED_AT_ONCE: Final = 1024
+"""The characters in which xargs finds its items in the time of a command."""
 _TIMED_OUT: Final = 124
 _KILL: Final = 9
 _XARGS_FAILED: Final = 123
@@ -158,6 +160,8 @@ def xargs(process: Process) -> Run:
     for part in _parts(text, options):
         yield CommandStart()
         items += _items(part, options)
+        if any(len(item) > limits.MAX_ARGUMENT for item in items[-1:]):
+            raise ProgramUsageError("argument line too long")
         if len(items) > limits.MAX_SORTED_LINES:
             raise ProgramUsageError("the input has too many items")
     if "E" in options and options.get("E") in items:
@@ -182,11 +186,13 @@ def xargs(process: Process) -> Run:
 def _parts(text: str, options: ProgramOptions) -> Iterator[str]:
     """Yield the parts of the input, which a mark or the end of a line separates."""
     mark, start = _mark(options) or "\n", 0
-    while (end := text.find(mark, start + BLOCK)) >= 0:
+    while (end := text.find(mark, start + _PARSED_AT_ONCE)) >= 0:
         if text[end - 1] == "\\" and not _mark(options):
             end = len(text)
         yield text[start:end]
         start = end + len(mark)
+    if len(text) - start > 16 * limits.MAX_ARGUMENT:
+        raise ProgramUsageError("argument line too long")
     yield text[start:]
 
 

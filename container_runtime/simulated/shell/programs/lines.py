@@ -41,6 +41,8 @@ from .inputs import (
 from .printf import unescape
 
 FOREVER: Final = float("inf")
+_FOUND_AT_ONCE: Final = 200
+"""The ends of lines that are found in the time of a command."""
 _COUNTED_AT_ONCE: Final = 4096
 """The bytes that wc counts in the time of a command."""
 _FILLED: Final = 256 << 10
@@ -69,10 +71,9 @@ def head(process: Process) -> Run:
         return (yield from _head_of_zeros(count))
     inputs = yield from read_files(process, options.arguments)
     for index, (name, data) in enumerate(inputs):
-        parts: Sequence[bytes] | bytes = data if is_bytes else data.splitlines(keepends=True)
-        selected = parts[: max(len(parts) - count, 0)] if drops_end else parts[:count]
-        content = selected if isinstance(selected, bytes) else b"".join(selected)
-        yield Output(1, _headers(options.arguments, options, name, index) + content)
+        find_end = _start_of_last if drops_end else _end_of_first
+        end = yield from find_end(data, count, is_bytes=is_bytes)
+        yield Output(1, _headers(options.arguments, options, name, index) + data[:end])
     return inputs.code
 
 
@@ -116,12 +117,12 @@ def tail(process: Process) -> Run:
             return 0
     elif follows and not options.arguments:
         data_read = yield from read_standard_input(process)
-        yield Output(1, _tail_of(data_read, count, text, is_bytes=is_bytes))
+        yield from _write_tail(data_read, count, text, is_bytes=is_bytes)
     else:
         inputs = yield from read_files(process, options.arguments, prefix="open")
         for index, (name, data) in enumerate(inputs):
             yield Output(1, _headers(options.arguments, options, name, index))
-            yield Output(1, _tail_of(data, count, text, is_bytes=is_bytes))
+            yield from _write_tail(data, count, text, is_bytes=is_bytes)
         if not follows:
             return inputs.code
         names = options.arguments if "F" in options else [name for name, _ in inputs]
@@ -135,19 +136,42 @@ def tail(process: Process) -> Run:
 
 def _tail_of_input(process: Process, count: int, *, is_bytes: bool) -> Run:
     """Write the end of the input, and keep no more of it in memory than that."""
-    last_bytes, size, filled = b"", 0, 0
+    last, lines, size, filled = bytearray(), 0, 0, 0
     while block := (yield from read_input(DEVICE_BYTES)):
+        added = block.count(b"\n")
         size += len(block)
-        if is_bytes or b"\n" in block or size <= DEVICE_BYTES:
-            last_bytes = _tail_of(last_bytes + block, count, "", is_bytes=is_bytes)
-            size = len(last_bytes)
+        if is_bytes or added or size <= DEVICE_BYTES:
+            last += block
+            lines += added
+            if (len(last) if is_bytes else lines) > 2 * count:
+                del last[: (yield from _start_of_last(last, count, is_bytes=is_bytes))]
+                lines = last.count(b"\n")
+            size = len(last)
         else:  # of a line as long, only the size counts
-            last_bytes = block
+            last[:] = block
         if size - filled >= _FILLED:
             yield from fill_memory(process, size - filled)
             filled = size
-    yield Output(1, last_bytes)
+        if len(last) > limits.MAX_INPUT:
+            raise ProgramUsageError("the input is too long")
+    yield Output(1, bytes(last[(yield from _start_of_last(last, count, is_bytes=is_bytes)) :]))
     return 0
+
+
+def _start_of_last(
+    data: bytes | bytearray, count: int, *, is_bytes: bool
+) -> Generator[Effect, bytes | None, int]:
+    """Return where the last bytes or lines begin."""
+    if is_bytes or not count:
+        return max(len(data) - count, 0)
+    position = len(data) - data.endswith(b"\n")
+    for number in range(count):
+        if number % _FOUND_AT_ONCE == _FOUND_AT_ONCE - 1:
+            yield CommandStart()
+        position = data.rfind(b"\n", 0, position)
+        if position < 0:
+            return 0
+    return position + 1
 
 
 def _follow(process: Process, names: Sequence[str], options: ProgramOptions) -> Run:
@@ -205,11 +229,27 @@ def _notice(process: Process, name: str, *, appears: bool) -> str:
     )
 
 
-def _tail_of(data: bytes, count: int, text: str, *, is_bytes: bool) -> bytes:
-    parts: Sequence[bytes] | bytes = data if is_bytes else data.splitlines(keepends=True)
-    start = max(count - 1, 0) if text.startswith("+") else max(len(parts) - count, 0)
-    selected = parts[start:]
-    return selected if isinstance(selected, bytes) else b"".join(selected)
+def _write_tail(data: bytes, count: int, text: str, *, is_bytes: bool) -> Run:
+    if text.startswith("+"):
+        start = yield from _end_of_first(data, max(count - 1, 0), is_bytes=is_bytes)
+    else:
+        start = yield from _start_of_last(data, count, is_bytes=is_bytes)
+    yield Output(1, data[start:])
+    return 0
+
+
+def _end_of_first(data: bytes, count: int, *, is_bytes: bool) -> Generator[Effect, bytes | None, int]:
+    """Return where the first bytes or lines end."""
+    if is_bytes:
+        return min(count, len(data))
+    position = 0
+    for number in range(count):
+        if number % _FOUND_AT_ONCE == _FOUND_AT_ONCE - 1:
+            yield CommandStart()
+        position = data.find(b"\n", position) + 1
+        if not position:
+            return len(data)
+    return position
 
 
 def word_count(process: Process) -> Run:
@@ -263,11 +303,11 @@ def _count_all(data: bytes, letter: str) -> Generator[Effect, bytes | None, int]
     if letter == "m":
         return len((yield from decoded(data)))
     if letter == "L":
-        longest = 0
+        maximum = 0
         for part in slices((yield from split_lines(data)), LINES_AT_ONCE):
             yield CommandStart()
-            longest = max(longest, *map(len, part))
-        return longest
+            maximum = max(maximum, *map(len, part))
+        return maximum
     total, is_in_word = 0, False
     for block in slices(data, BLOCK):
         yield from count_work(len(block), _COUNTED_AT_ONCE)
@@ -342,7 +382,7 @@ def fold(process: Process) -> Run:
     rows = (row for line in lines for row in _wrap(line, width, at_blanks="s" in options))
     mark = ""
     while part := [*islice(rows, LINES_AT_ONCE)]:
-        yield CommandStart()
+        yield from count_work(sum(map(len, part)) + _COUNTED_AT_ONCE, _COUNTED_AT_ONCE)
         yield write_text(mark + "\n".join(part))
         mark = "\n"
     yield write_text("\n" if data.endswith(b"\n") else "")

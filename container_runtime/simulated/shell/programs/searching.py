@@ -58,6 +58,8 @@ class _Search(Struct, kw_only=True):
     has_output: bool = False
     """Whether lines of an earlier file were shown."""
     steps: SearchSteps = field(default_factory=SearchSteps)
+    match_steps: SearchSteps = field(default_factory=SearchSteps)
+    """The searches for matches that are shown."""
     lines: int = 0
     scanned: int = 0
     """What was searched up to now."""
@@ -226,7 +228,8 @@ class _FileSearch:
         return (self._matches > 0) is not shows_without_match
 
     def count_steps(self) -> Steps:
-        return self._search.steps.count()
+        yield from self._search.steps.count()
+        yield from self._search.match_steps.count()
 
     def feed(self, block: bytes) -> str:
         """Search more of the file; return the output."""
@@ -290,7 +293,7 @@ class _FileSearch:
             raise ProgramUsageError("the pattern is too large for this input", 2)
         if "v" in self._search.options:
             return
-        for spans in find_matches(self._search.expression, line):
+        for spans in find_matches(self._search.expression, line, count_steps=self._search.match_steps.add):
             start, end = spans[0]
             if end > start:
                 yield f"{self._head(self._index, ':')}{line[start:end]}\n"

@@ -54,7 +54,7 @@ def factor(process: Process) -> Run:
         words = [word for line in lines for word in line.split()]
     for argument in words:
         if not argument.isdecimal() or len(argument) > limits.MAX_DIGITS:
-            raise ProgramUsageError(f"invalid number '{argument}'")
+            raise ProgramUsageError(f"invalid number '{argument[: limits.MAX_ARGUMENT]}'")
         number, divisor, factors = int(argument), 2, list[int]()
         while divisor * divisor <= number:
             if divisor % _DIVISORS_PER_COMMAND == 1:

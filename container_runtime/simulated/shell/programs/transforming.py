@@ -34,8 +34,10 @@ _NUMBER: Final = re.compile(r"\s*(-?[0-9]{0,15}(?:\.[0-9]{0,15})?)")
 _KEY: Final = re.compile(r"([0-9]{1,6})(?:\.([0-9]{1,6}))?([bdfghiMnRrV]*)")
 _VERSION: Final = re.compile(r"([0-9]+)")
 _BLANKS_AND_FIELD: Final = re.compile(r"[ \t]*[^ \t]*")
-_BYTES_PER_COMMAND: Final = 2048
+_BYTES_AT_ONCE: Final = 4096
 """What tr replaces in the time of a command."""
+_SQUEEZED_IN: Final = 16
+"""The commands in whose time it squeezes as much."""
 _MERGED_AT_ONCE: Final = 20
 """The sorted lines that are merged in the time of a command."""
 _UNITS: Final = {"": 0, "K": 1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
@@ -119,13 +121,14 @@ def transliterate(process: Process) -> Run:
     output, last, block = "", "", b"-"
     while block:
         block = yield from read_input(BLOCK)
-        yield from count_work(len(block), _BYTES_PER_COMMAND)
-        text = replace(decoder.decode(block, not block), last)
-        output, last = output + text, text[-1:] or last
+        for part in slices(block, _BYTES_AT_ONCE):
+            yield from count_work(_SQUEEZED_IN if "s" in options else 1, 1)
+            text = replace(decoder.decode(part), last)
+            output, last = output + text, text[-1:] or last
         if len(output) >= BLOCK:  # a shorter part waits for more, as in the buffer of a real program
             yield write_text(output)
             output = ""
-    yield write_text(output)
+    yield write_text(output + replace(decoder.decode(b"", final=True), last))
     return 0
 
 
@@ -314,6 +317,8 @@ def _parse_key(text: str) -> _SortKey:
 
 def _key_of(key: _SortKey, mark: str | None, letters: str) -> Callable[[str], Any]:
     def function(line: str) -> Any:
+        if not mark:
+            line = line[: limits.MAX_SORTED_FIELDS]  # finding the fields of a long line takes long
         fields = (
             line.split(mark)
             if mark
@@ -335,7 +340,10 @@ def _key_of(key: _SortKey, mark: str | None, letters: str) -> Callable[[str], An
 
 def _value(text: str, letters: str) -> Any:
     if "V" in letters:
-        return [int(part) if part.isdecimal() else part for part in _VERSION.split(text)[:64]]
+        return [
+            int(part) if part.isdecimal() else part
+            for part in _VERSION.split(text[: limits.MAX_VERSION])[:64]
+        ]
     if "h" in letters:
         match = _NUMBER.match(text)
         unit = text[match.end() : match.end() + 1] if match else ""
@@ -387,12 +395,12 @@ def unique(process: Process) -> Run:
             else:
                 groups.append((value, line, 1))
 
-    def shown(groups: Sequence[tuple[str, str, int]]) -> Iterator[str]:
+    def lines_of(groups: Sequence[tuple[str, str, int]]) -> Iterator[str]:
         for _, line, count in groups:
             if ("d" not in options or count > 1) and ("u" not in options or count == 1):
                 yield f"{count:7} {line}\n" if "c" in options else f"{line}\n"
 
-    yield from write_lines(groups, shown)
+    yield from write_lines(groups, lines_of)
     return 0
 
 

@@ -51,7 +51,7 @@ def _price(argument: Value) -> float:
             argument, 1 << argument.bit_length() // 2
         )
     if isinstance(argument, (list, tuple)):
-        if costs.CALLED * len(argument) > limits.MAX_PYTHON_WORK:
+        if len(argument) > costs.MAX_NODES:
             return inf
         return sum(
             costs.CALLED + (_price(item) if not isinstance(item, (list, tuple)) else inf) for item in argument
@@ -215,7 +215,7 @@ def random_functions(machine: PythonInterpreter, source: Random) -> dict[str, Va
     def sample(_: PythonInterpreter, arguments: list[Value], keywords: Keywords) -> Any:
         machine.own_changes += 1
         for value in (*arguments, *keywords.values()):
-            machine.charge(costs.CALLED * (value if isinstance(value, int) else costs.size(value)))
+            machine.charge(4 * costs.CALLED * (value if isinstance(value, int) else costs.size(value)))
         return source.sample(*arguments, **keywords)
 
     def shuffle(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> None:

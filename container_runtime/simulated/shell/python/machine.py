@@ -55,7 +55,7 @@ _PAUSE: Final = 0.001
 """The time that so many commands take."""
 _COUNTED_EVERY: Final = 16 << 20
 """The bytes that are allocated before the memory of all values is counted."""
-_COUNTED_AT_ONCE: Final = 64
+_COUNTED_AT_ONCE: Final = 32
 _REPORTED_FROM: Final = 8 << 20
 """The bytes from which on the values of a script count as memory of its container."""
 _NEVER_STORED: Final = 1_000_000_000
@@ -287,6 +287,7 @@ class Machine(ABC):
         if total > _REPORTED_FROM or self._reported:
             host = self.process.host
             change, self._reported = total - self._reported, total
+            self.process.processes.keep(change)
             host.memory.change(change, self.process.processes.current_pid(), host.elapsed)
         if total > limits.MAX_PYTHON_HEAP:
             raise TooLargeInPython(

@@ -73,7 +73,7 @@ LARGE = 2**200_000
 )  # fmt: skip
 def test_an_operation_that_takes_too_long_is_refused_by_name(script, message):
     with pytest.raises(UnknownProgram, match=message):
-        run(script, max_commands=10_000)
+        run(script, max_commands=20_000)
 
 
 @pytest.mark.parametrize(
