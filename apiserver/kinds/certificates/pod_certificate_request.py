@@ -10,6 +10,7 @@ from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.fields import selectable
 from mockube.apiserver.kinds.api_resource import STATUS, Resource
+from mockube.apiserver.kinds.common import objectmeta
 from mockube.apiserver.kinds.common.cells import labels_text, text
 from mockube.apiserver.kinds.common.checks import IMMUTABLE, is_same
 from mockube.apiserver.kinds.common.conditions import check_conditions
@@ -85,6 +86,8 @@ def _update(new: ReadOnlyTree, old: ReadOnlyTree) -> Iterable[FieldError]:
 
 def status_errors(new: ReadOnlyTree, old: ReadOnlyTree, now: datetime | None = None) -> list[FieldError]:
     """Return the errors of a change of the status. `now` is compared with the times of a certificate, if it is given."""
+    if objectmeta.check_update(new, old):
+        return []  # errors of the metadata are the only ones
     status, before = get_struct(new, "status"), get_struct(old, "status")
     field_errors = [*_decision_errors(status.get("conditions") or ())]
     field_errors += check_conditions(status.get("conditions"), _CONDITIONS)

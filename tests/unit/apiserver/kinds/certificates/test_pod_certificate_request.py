@@ -173,3 +173,11 @@ def test_row_shows_state():
     assert cells == ["a", "p", "s", "n", "example.com/signer", "Pending", "a.b/c=d"]
     decided = request() | {"status": {"conditions": [condition("Issued")]}}
     assert ROW.printer.cells(decided, NOW)[5:] == ["Issued", "<none>"]
+
+
+def test_errors_of_metadata_are_the_only_ones_of_status():
+    status = {"conditions": [{"type": "Other", "status": "True"}]}
+    old = request() | {"metadata": {"name": "a", "uid": "u"}}
+    changed = old | {"metadata": {"name": "a", "uid": "other"}, "status": status}
+    assert status_errors(old | {"status": status}, old, NOW)
+    assert status_errors(changed, old, NOW) == []
