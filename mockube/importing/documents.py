@@ -225,7 +225,8 @@ def is_list(tree: Any) -> bool:
     if not isinstance(tree, Mapping) or not str(tree.get("kind", "")).endswith("List"):
         return False
     metadata = tree.get("metadata")
-    is_named_object = tree["kind"] != "List" and isinstance(metadata, Mapping) and "name" in metadata
+    is_of_one_kind = tree["kind"].removesuffix("List") != ""
+    is_named_object = is_of_one_kind and isinstance(metadata, Mapping) and "name" in metadata
     return isinstance(tree.get("items", 0), list | NoneType) and not is_named_object
 
 

@@ -11,6 +11,8 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from .recording import ObjectIdentity, Recording
 
 _PODS: Final = "Pod"
+_RANKS: Final = {_PODS: 1}
+"""The kinds that come last: their owners say more."""
 _NUMBER: Final = re.compile(r"[0-9]+")
 _DIGITS: Final = 10
 _Place: TypeAlias = tuple[str, str, str]
@@ -76,7 +78,7 @@ def _cause(
 def _order(place: _Place) -> tuple[object, ...]:
     """Return a key for the natural order: web-2 comes before web-10."""
     kind, namespace, name = place
-    return kind == _PODS, kind, namespace, _NUMBER.sub(lambda number: number[0].zfill(_DIGITS), name)
+    return _RANKS.get(kind, 0), kind, namespace, _NUMBER.sub(lambda number: number[0].zfill(_DIGITS), name)
 
 
 def _place(subject: ReadOnlyTree) -> _Place:

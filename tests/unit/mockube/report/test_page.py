@@ -130,7 +130,7 @@ def test_patches_are_left_out_before_changes():
     assert notes == ["What 1000 changes changed is left out, to keep the file small: the oldest."]
 
 
-def test_what_a_problem_names_is_not_left_out():
+def test_object_and_change_of_a_problem_are_not_left_out():
     data = some_data()
     first = data["changes"][0]["revision"]
     secret = tree_of("Secret", "settings", field=noise(1, 400))
