@@ -77,6 +77,7 @@ def _substitute(machine: AwkState, nodes: Sequence[AwkNode], *, is_global: bool)
     parts: list[str] = []
     position = count = size = 0
     for spans in find_matches(expression, text, -1 if is_global else 1, count_steps=machine.count_search):
+        machine.count_step()
         start, end = spans[0]
         replaced = _replacement(replacement, text[start:end])
         parts += [text[position:start], replaced]

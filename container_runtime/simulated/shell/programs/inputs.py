@@ -24,6 +24,7 @@ from .endless_reads import before_read
 
 BLOCK: Final = 64 * 1024
 _BYTES_PER_COMMAND: Final = 1 << 18
+_SPLIT_PER_COMMAND: Final = 1 << 15
 LINES_AT_ONCE: Final = 100
 """The lines with which a program works in the time of a command."""
 
@@ -119,7 +120,9 @@ def split_lines(data: bytes, end: str = "\n", maximum: int = limits.MAX_LINES) -
     yield from count_work(len(data), _BYTES_PER_COMMAND)
     if data.count(end.encode()) > maximum:
         raise ProgramUsageError("the input has too many lines", 2)
-    lines = (yield from decoded(data)).split(end)
+    text = yield from decoded(data)
+    yield from count_work(len(text), _SPLIT_PER_COMMAND)
+    lines = text.split(end)
     if lines[-1] == "":
         lines.pop()
     return lines

@@ -20,6 +20,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Run,
     Sleep,
     UnknownProgram,
+    count_work,
     write_text,
 )
 from mockube.container_runtime.simulated.shell.streams import is_read_by_program
@@ -30,6 +31,7 @@ from .inputs import read_all, split_lines
 
 _NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,10})?")
 _DIVISORS_PER_COMMAND: Final = 1000
+_SPLIT_AT_ONCE: Final = 1 << 14
 _YES_SECONDS: Final = 0.001
 _YES_LINES: Final = 64
 _YES_BLOCK: Final = 64 * 1024
@@ -48,10 +50,12 @@ def terminal(process: Process) -> Run:
 
 
 def factor(process: Process) -> Run:
-    words = process.arguments
+    words = list(process.arguments)
     if not words:
         lines = yield from split_lines((yield from read_all(process, [])))
-        words = [word for line in lines for word in line.split()]
+        for line in lines:
+            yield from count_work(_SPLIT_AT_ONCE + len(line), _SPLIT_AT_ONCE)
+            words += line.split()
     for argument in words:
         if not argument.isdecimal() or len(argument) > limits.MAX_DIGITS:
             raise ProgramUsageError(f"invalid number '{argument[: limits.MAX_ARGUMENT]}'")
