@@ -117,6 +117,29 @@ func TestChangesAfterAMarkHaveTheirPatches(t *testing.T) {
 	}
 }
 
+func TestChangesAfterAMarkOutliveAnAdvance(t *testing.T) {
+	mark := shared.Mark(t, "before-the-hour")
+	mustCreate(t, "early")
+	shared.Advance(t, time.Hour)
+	if changes := mark.Changes(t, "kind=ConfigMap", "name=early"); len(changes) != 1 {
+		t.Errorf("changes after the mark: %+v", changes)
+	}
+}
+
+func TestRequestsAreNotThoseOfTheHelperItself(t *testing.T) {
+	shared.Mark(t, "own").Changes(t, "kind=ConfigMap")
+	mustCreate(t, "seen")
+	requests := shared.Requests(t, "user=kubernetes-admin")
+	for _, request := range requests {
+		if request.Spec.Group == controlGroup || request.Spec.Agent != agent {
+			t.Errorf("a request: %+v", request.Spec)
+		}
+	}
+	if last := requests[len(requests)-1]; last.Spec.Verb != "create" || last.Spec.Resource != "configmaps" {
+		t.Errorf("the last request: %+v", last.Spec)
+	}
+}
+
 func TestRewindBringsObjectsBack(t *testing.T) {
 	mustCreate(t, "kept")
 	mark := shared.Mark(t, "with-kept")

@@ -2,18 +2,18 @@ package mockube
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
 const (
-	apiVersion = "control.mockube.dev/v1alpha1"
-	group      = "/apis/" + apiVersion
+	controlGroup = "control.mockube.dev"
+	apiVersion   = controlGroup + "/v1alpha1"
+	group        = "/apis/" + apiVersion
 )
 
 // Metadata is the metadata of an object of the group.
@@ -38,6 +38,8 @@ func newObject(kind, name string, spec any) object {
 type list[T any] struct {
 	Metadata Metadata `json:"metadata"`
 	Items    []T      `json:"items"`
+	// isCut is whether there are older ones than a list has.
+	isCut bool
 }
 
 // find returns the objects of a resource that meet the field selectors, such as user=jane or code!=200.
@@ -49,20 +51,9 @@ func find[T any](c *Cluster, resource string, selectors []string) (list[T], erro
 	}
 	header, err := c.client.send(http.MethodGet, path, nil, &found)
 	for _, warning := range header.Values("Warning") {
-		if text := warningText(warning); err == nil && strings.HasPrefix(text, "field selector ") {
-			err = fmt.Errorf("%s: %s", resource, text) // a misspelt kind would let a test pass for no reason
-		}
+		found.isCut = found.isCut || strings.Contains(warning, "older changes are left out")
 	}
 	return found, err
-}
-
-// warningText returns the text of a header such as 299 - "no kind".
-func warningText(header string) string {
-	text := strings.TrimPrefix(header, "299 - ")
-	if unquoted, err := strconv.Unquote(text); err == nil {
-		return unquoted
-	}
-	return text
 }
 
 // --- faults
@@ -256,12 +247,19 @@ type Request struct {
 	} `json:"status"`
 }
 
-// Requests returns the requests that meet the field selectors, such as verb=update, code=409 or user!=jane; the oldest first.
+// Requests returns the requests that meet the field selectors, such as verb=update, code=409 or user!=jane; the oldest first. Those by
+// which this package does its own work are left out; those of Do are not.
 func (c *Cluster) Requests(tb testing.TB, selectors ...string) []Request {
 	tb.Helper()
 	found, err := find[Request](c, "requests", selectors)
 	must(tb, err)
-	return found.Items
+	return slices.DeleteFunc(found.Items, isOwn)
+}
+
+// isOwn returns whether a request is one by which this package does its work.
+func isOwn(request Request) bool {
+	spec := request.Spec
+	return spec.Agent == agent && (spec.Group == controlGroup || strings.HasPrefix(spec.URI, "/mockube/"))
 }
 
 // A Change is a write to the store.
@@ -330,11 +328,18 @@ func (c *Cluster) Mark(tb testing.TB, name string) *Mark {
 	return mark
 }
 
-// Changes returns the changes after the mark that meet the field selectors. It fails if the history of the server begins later.
+// Changes returns the changes after the mark that meet the field selectors. It fails if the history of the server begins later, and if
+// there are more than a list has.
 func (m *Mark) Changes(tb testing.TB, selectors ...string) []Change {
 	tb.Helper()
 	must(tb, m.cluster.client.do(http.MethodGet, "/mockube/at/"+m.Metadata.Name+"/version", nil, nil))
-	return changesAfter(m.cluster.Changes(tb, selectors...), m.Spec.Revision)
+	found, err := find[Change](m.cluster, "changes", selectors)
+	must(tb, err)
+	changes := changesAfter(found.Items, m.Spec.Revision)
+	if found.isCut && len(changes) == len(found.Items) {
+		tb.Fatalf("the list of changes does not reach back to the mark %s: select a kind, a namespace and a name", m.Metadata.Name)
+	}
+	return changes
 }
 
 func changesAfter(changes []Change, revision int64) []Change {

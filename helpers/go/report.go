@@ -45,12 +45,12 @@ func (c *Cluster) ReportFailure(tb testing.TB) {
 }
 
 func (c *Cluster) now() (moment, error) {
-	events, err := c.events()
-	if err != nil {
+	newest := struct{ Metadata Metadata }{}
+	if err := c.client.do(http.MethodGet, group+"/changes?limit=1", nil, &newest); err != nil {
 		return moment{}, err
 	}
 	requests, err := find[Request](c, "requests", []string{"code=0"})
-	return moment{version(requests.Metadata), version(events.Metadata)}, err
+	return moment{version(requests.Metadata), version(newest.Metadata)}, err
 }
 
 func (c *Cluster) events() (list[event], error) {
@@ -59,7 +59,7 @@ func (c *Cluster) events() (list[event], error) {
 }
 
 func (c *Cluster) sections(began moment) []string {
-	requests, requestErr := find[Request](c, "requests", []string{"group!=control.mockube.dev"})
+	requests, requestErr := find[Request](c, "requests", []string{"group!=" + controlGroup})
 	events, eventErr := c.events()
 	changes, changeErr := find[Change](c, "changes", nil)
 	var lines [3][]string

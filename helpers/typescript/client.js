@@ -39,7 +39,7 @@ export const advancePath = "/apis/control.mockube.dev/v1alpha1/clocks/cluster/ad
 /** The same for an advance, which waits until everything has happened that was due. */
 const advanceMilliseconds = 600_000;
 
-const userAgent = "mockube-helper-typescript";
+export const userAgent = "mockube-helper-typescript";
 
 /** Sends requests in JSON. */
 export class Client {
@@ -69,14 +69,13 @@ export class Client {
   }
 
   /**
-   * Returns a list. A warning about its selector is an error: a misspelt kind would let a test pass for no reason.
+   * Returns a list; `isCut` is whether there are older objects than it has.
    * @param {string} path
    * @returns {Promise<any>}
    */
   async find(path) {
     const { object, warning } = await this.#send("GET", path);
-    if (warning.includes('299 - "field selector ')) throw new Error(warning.replace(/^299 - "(.*)"$/, "$1").replaceAll('\\"', '"'));
-    return object;
+    return { ...object, isCut: warning.includes("older changes are left out") };
   }
 
   /**

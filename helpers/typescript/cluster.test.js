@@ -76,6 +76,24 @@ test("a fault that is misspelt is refused", async () => {
   await assert.rejects(created, /did you mean "pods"\?/);
 });
 
+test("changes after a mark outlive an advance", async () => {
+  const mark = await cluster.mark("before-the-hour");
+  await create("early");
+  await cluster.advance(3600);
+  assert.equal((await mark.changes("kind=ConfigMap", "name=early")).length, 1);
+});
+
+test("requests are not those of the helper itself", async () => {
+  await (await cluster.mark("own")).changes("kind=ConfigMap");
+  await create("seen");
+  const requests = await cluster.requests("user=kubernetes-admin");
+  assert.deepEqual(
+    requests.filter(({ spec }) => spec.group === "control.mockube.dev" || spec.uri.startsWith("/mockube/")),
+    [],
+  );
+  assert.equal(requests.at(-1)?.spec.uri, configMaps);
+});
+
 test("changes after a mark have their patches", async () => {
   await create("colors");
   const mark = await cluster.mark("before-colors");

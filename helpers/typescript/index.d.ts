@@ -35,7 +35,7 @@ export class Cluster {
   /** Creates a fault. */
   fault(spec: FaultSpec): Promise<Fault>;
 
-  /** Returns the requests that meet the field selectors, such as "verb=update" or "code!=200"; the oldest first. */
+  /** Returns the requests that meet the field selectors, such as "verb=update" or "code!=200"; the oldest first. Those by which this package does its own work are left out. */
   requests(...selectors: string[]): Promise<Request[]>;
 
   /** Returns the changes that meet the field selectors, such as "kind=Deployment" or "name=web"; the oldest first. */
@@ -166,7 +166,7 @@ export interface Fault {
 export interface Mark {
   readonly name: string;
   readonly revision: number;
-  /** Returns the changes after the mark that meet the field selectors. */
+  /** Returns the changes after the mark that meet the field selectors. It fails if there are more than a list has. */
   changes(...selectors: string[]): Promise<Change[]>;
 }
 

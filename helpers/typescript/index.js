@@ -1,5 +1,5 @@
 import { Clock } from "./clock.js";
-import { Client, StatusError, advancePath, readKubeconfig } from "./client.js";
+import { Client, StatusError, advancePath, readKubeconfig, userAgent } from "./client.js";
 import { startProcess, stopNamed } from "./process.js";
 import { reportText, version } from "./report.js";
 
@@ -7,7 +7,8 @@ import { reportText, version } from "./report.js";
 
 export { StatusError };
 
-const apiVersion = "control.mockube.dev/v1alpha1";
+const controlGroup = "control.mockube.dev";
+const apiVersion = `${controlGroup}/v1alpha1`;
 const group = `/apis/${apiVersion}`;
 const clock = `${group}/clocks/cluster`;
 
@@ -53,6 +54,14 @@ function newObject(kind, metadata, spec) {
  */
 async function settleAll(promises) {
   for (const done of await Promise.allSettled(promises)) if (done.status === "rejected") throw done.reason;
+}
+
+/**
+ * Returns whether a request is one by which this package does its work.
+ * @param {Request} request
+ */
+function isOwn({ spec }) {
+  return spec.agent === userAgent && (spec.group === controlGroup || spec.uri.startsWith("/mockube/"));
 }
 
 export class Cluster {
@@ -137,7 +146,7 @@ export class Cluster {
    * @returns {Promise<Request[]>}
    */
   async requests(...selectors) {
-    return (await this.#find("requests", selectors)).items;
+    return (await this.#find("requests", selectors)).items.filter((/** @type {Request} */ each) => !isOwn(each));
   }
 
   /**
@@ -157,7 +166,12 @@ export class Cluster {
       revision,
       changes: async (/** @type {string[]} */ ...selectors) => {
         await this.request("GET", `/mockube/at/${name}/version`); // it fails if the history of the server begins later
-        return (await this.changes(...selectors)).filter((change) => change.spec.revision > revision);
+        const { items, isCut } = await this.#find("changes", selectors);
+        /** @type {Change[]} */
+        const changes = items.filter((/** @type {Change} */ change) => change.spec.revision > revision);
+        if (isCut && changes.length === items.length)
+          throw new Error(`the list of changes does not reach back to the mark ${name}: select a kind, a namespace and a name`);
+        return changes;
       },
     };
   }
@@ -219,14 +233,14 @@ export class Cluster {
 
   /** Returns the newest versions of requests, and of everything else. */
   async #moment() {
-    const revision = version(await this.request("GET", "/api/v1/events"));
+    const revision = version(await this.request("GET", `${group}/changes?limit=1`));
     return { request: version(await this.#find("requests", ["code=0"])), revision };
   }
 
   /** @param {{ request: number, revision: number }} began */
   async #report(began) {
     try {
-      const requests = await this.requests("group!=control.mockube.dev");
+      const requests = await this.requests(`group!=${controlGroup}`);
       const events = (await this.request("GET", "/api/v1/events")).items;
       return reportText(began, { requests, events, changes: await this.changes() });
     } catch (error) {

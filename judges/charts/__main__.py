@@ -20,6 +20,7 @@ import yaml
 from judges.charts.helm import Outcome, cluster, find_helm
 from judges.charts.mistakes import read_mistakes, run_mistakes
 from judges.charts.releases import STEPS, Chart, read_charts, run_release
+from judges.choices import require_some
 
 HERE = Path(__file__).parent
 _NO_TESTS = "no tests"
@@ -58,6 +59,7 @@ def run_charts(helm: Path, folder: Path, options) -> int:
     sources = {name: fields.pop("source") for name, fields in settings.items()}
     charts = {chart.name: chart for chart in read_charts(source, settings)}
     chosen = [chart for name, chart in charts.items() if not options.only or name in options.only]
+    require_some(chosen, f"no chart is named {' or '.join(options.only)}")
     print(f"{'chart':24} {'version':10} {' '.join(f'{step:>10}' for step in STEPS)}", flush=True)
     with ThreadPoolExecutor(options.jobs) as pool:
         results = pool.map(lambda chart: _run(helm, folder, chart, charts, options), chosen)

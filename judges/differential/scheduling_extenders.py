@@ -14,6 +14,7 @@ from pathlib import Path
 
 import orjson
 
+from judges.choices import require_some
 from judges.differential.scheduling import ADMISSION
 from tests.conformance.golden import golden
 from tests.support.controllers import extender_scenarios as scenarios
@@ -35,6 +36,8 @@ def main():
     parser.add_argument("--record", required=True, help="the file")
     parser.add_argument("--only", default="", help="a part of the names of scenarios")
     options = parser.parse_args()
+    chosen = {name: each for name, each in scenarios.SCENARIOS.items() if options.only in name}
+    require_some(chosen, f"no scenario has {options.only} in its name")
     require_folder()
     with tempfile.TemporaryDirectory(prefix="mockube-extenders-") as folder, contextlib.ExitStack() as stack:
         etcd = stack.enter_context(EtcdServer())
@@ -43,10 +46,9 @@ def main():
         )
         recorder = Recorder(stack.enter_context(api), Path(folder))
         with Path(options.record).open("wb") as file:
-            for name, scenario in scenarios.SCENARIOS.items():
-                if options.only in name:
-                    print(name, flush=True)
-                    file.write(orjson.dumps({"scenario": name, **recorder.record(scenario)}) + b"\n")
+            for name, scenario in chosen.items():
+                print(name, flush=True)
+                file.write(orjson.dumps({"scenario": name, **recorder.record(scenario)}) + b"\n")
 
 
 class Recorder:

@@ -4,8 +4,8 @@
 
 A spec that `passing.txt` lists and that fails makes the exit code 1. The specs that `failing.yaml` lists, with the reason, are
 left out unless `--all` is given or `--focus` names them. `--update` rewrites `passing.txt` with what passes now as well.
-The pods of some specs run as processes, with `--processes` those of all, in networks of their own: they use `nc` of OpenBSD, `curl` and `dig`
-of this machine.
+The pods of some specs run as processes, with `--processes` those of all, in networks of their own: they use `nc` of OpenBSD, `curl`, `dig` and
+`nslookup` of this machine, which are looked for first.
 `--minor 1.36` runs the suite of an older minor against a cluster of that minor; its lists are in the folder `1.36`.
 """
 
@@ -23,11 +23,13 @@ from pathlib import Path
 
 import yaml
 
+from judges.choices import require_some
 from judges.e2e.suite import Result, Suite
 from mockube.apimachinery.schema import minors
 from tests.support.processes.commands import Mockube
 from tests.support.processes.process import ROOT
 from tests.support.stores.etcd_server import etcd_binary
+from tools.needed import require_programs
 
 HERE = Path(__file__).parent
 PER_PROCESS = 12
@@ -36,6 +38,8 @@ AGNHOST = "registry.k8s.io/e2e-test-images/agnhost:*"
 PAUSE = "registry.k8s.io/pause:*"
 SHELLS = [f"registry.k8s.io/e2e-test-images/{name}:*" for name in ("busybox", "glibc-dns-testing")]
 """Images of whose programs this machine has its own."""
+PROGRAMS = ("nc", "curl", "dig", "nslookup")
+"""The programs of this machine that the pods of processes run."""
 SERVING = re.compile(
     r"AdmissionWebhook|CustomResourceConversionWebhook|CustomResourceFieldSelectors|Sample API Server|mTLS connection"
     r"|should be restarted with a (/healthz http|GRPC) liveness probe|monotonically increasing restart count"
@@ -58,10 +62,13 @@ def main() -> int:
         if (options.focus and re.search(options.focus, spec))
         or (not options.focus and (options.all or spec not in failing))
     ]
+    require_some(specs, f"no conformance spec matches --focus={options.focus}")
     folder = Path(options.output or built / "reports").absolute()
     folder.mkdir(parents=True, exist_ok=True)
     strict = [spec for spec in specs if STRICT.search(spec)]
     serving = [spec for spec in specs if (options.processes or SERVING.search(spec)) and spec not in strict]
+    if serving and not options.kubeconfig:
+        require_programs(*PROGRAMS)
     others = [spec for spec in specs if spec not in (*serving, *strict)]
     results = run_in_cluster(suite, others, folder, options, jobs=options.jobs)
     # Without networks of their own, their pods listen on the same ports.

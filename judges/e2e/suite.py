@@ -14,6 +14,7 @@ import yaml
 
 from tools.minors.gomodules import AGNHOST, AGNHOST_FILES, SAMPLE_APISERVER, SUITE_PROGRAM, build_suite
 from tools.minors.releases import CURRENT, OLDER
+from tools.needed import require_programs
 
 RELEASES = (CURRENT, *OLDER)
 LABELS = re.compile(r" \[sig-[^][]*\]$")
@@ -44,6 +45,7 @@ class Suite:
         """Compile the suite and the programs of its pods, unless they exist."""
         built = (self._program, self.sample_apiserver, *self.agnhost_files.values())
         if not all(file.exists() for file in built):
+            require_programs("go")
             build_suite(self._release, self._folder)
 
     def conformance_specs(self) -> list[str]:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from judges.choices import require_some
 from judges.clusters import running_cluster
 from judges.lessons.comparison import missing_lines
 from judges.lessons.pages import Step, read_samples, read_steps
@@ -57,7 +58,7 @@ class Page(NamedTuple):
 def main() -> int:
     options = _options()
     settings, not_run = read_settings()
-    unexpected = 0
+    unexpected, count = 0, 0
     with tempfile.TemporaryDirectory(prefix="mockube-lessons-") as text:
         for name, lesson in settings.items():
             if options.only and not any(start.startswith(name) for start in options.only):
@@ -70,7 +71,9 @@ def main() -> int:
                 unexpected += 1
                 continue
             pages = [page for page in read_pages(name, lesson, folder) if _is_chosen(page.name, options.only)]
+            count += len(pages)
             unexpected += run_pages(pages, _Replay(folder, lesson, not_run, options.flags), options.jobs)
+    require_some(range(count + unexpected), f"no page is named {' or '.join(options.only)}")
     return int(bool(unexpected))
 
 

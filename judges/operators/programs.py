@@ -10,6 +10,7 @@ import orjson
 from msgspec import Struct
 
 from judges.suites.sources import SourceMissing
+from tools.needed import require_programs
 
 PROGRAM = "program"
 SOURCE = "source"
@@ -69,6 +70,7 @@ def _link(link: Path, to: Path) -> None:
 
 
 def _go(folder: Path, *words: str) -> str:
+    require_programs("go")
     return _run(["go", *words], folder)
 
 

@@ -24,6 +24,7 @@ from tests.support.pod_network import missing
 from tests.support.processes.acknowledged_writes import until
 from tests.support.processes.commands import Mockube
 from tests.support.processes.process import ROOT
+from tools.needed import require_programs
 
 HERE = Path(__file__).parent
 BUILT = ROOT / "build" / "podnetwork"
@@ -178,6 +179,7 @@ def cluster(folder: Path, images: Mapping[str, object]) -> Iterator[Kubectl]:
 
 
 def go(*words: str, folder: Path | None = None, **environment: str) -> str:
+    require_programs("go")
     done = subprocess.run(
         ["go", *words],
         cwd=folder,

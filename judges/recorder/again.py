@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from judges.choices import require_some
 from judges.recorder.__main__ import has_no_response, run_scenario, write_cases
 from judges.recorder.scenario import Scenario
 from tests.support.processes.real_kubernetes import require_folder
@@ -59,10 +60,12 @@ def main() -> None:
     parser.add_argument("--only", default="", help="the recordings whose names start so, such as api/delete")
     options = parser.parse_args()
     require_folder()
-    for path in sorted(path for folder in FOLDERS for path in (FOLDER / folder).glob("*.jsonl")):
-        name = str(path.relative_to(FOLDER).with_suffix(""))
-        if name.startswith(options.only):
-            _record_again(name, path, FOLDER / options.older / f"{name}.jsonl" if options.older else None)
+    paths = sorted(path for folder in FOLDERS for path in (FOLDER / folder).glob("*.jsonl"))
+    named = [(str(path.relative_to(FOLDER).with_suffix("")), path) for path in paths]
+    chosen = [(name, path) for name, path in named if name.startswith(options.only)]
+    require_some(chosen, f"no recording begins with {options.only}")
+    for name, path in chosen:
+        _record_again(name, path, FOLDER / options.older / f"{name}.jsonl" if options.older else None)
 
 
 def _record_again(name: str, path: Path, older_path: Path | None) -> None:

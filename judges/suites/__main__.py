@@ -21,6 +21,7 @@ from judges.suites.results import of_cargo, of_go, of_maven, unexpected
 from judges.suites.sources import SourceMissing, Suite, working_copy
 from tests.support.processes.commands import Mockube
 from tests.support.processes.process import ROOT
+from tools.needed import require_programs
 
 HERE = Path(__file__).parent
 BUILD = ROOT / "build/suites"
@@ -54,6 +55,7 @@ def run(suite: Suite, options) -> int:
     except SourceMissing as error:
         print(f"{suite.name:24} {suite.version:10} {'-':>6} {'-':>6} {'-':>8}\n    {error}", flush=True)
         return 1
+    require_programs(suite.command[0] if suite.command else "go")
     log = BUILD / f"{suite.name}.log"
     begun = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mockube-suites-") as text:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import orjson
 
+from tools.needed import require_programs
+
 SERVER_OF_CODE = "https://github.com"
 
 
@@ -53,6 +55,7 @@ def _module(suite: Suite) -> Path:
 
 
 def _run(*command: str) -> str:
+    require_programs(command[0])
     finished = subprocess.run(command, capture_output=True, text=True, check=False)
     if finished.returncode:
         raise SourceMissing(f"{' '.join(command)}: {finished.stderr.strip() or finished.stdout.strip()}")

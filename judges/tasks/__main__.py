@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from judges.choices import require_some
 from judges.clusters import running_cluster
 from judges.repositories import checkout
 from judges.suites.sources import SourceMissing
@@ -28,12 +29,15 @@ HERE = Path(__file__).parent
 
 def main() -> int:
     options = _options()
-    unexpected = 0
-    for name, settings in read_sets().items():
-        chosen = [task for task in settings["tasks"] if _is_chosen(name, task, options.only)]
-        if chosen:
-            unexpected += run_set(name, settings, chosen, options)
-    return int(bool(unexpected))
+    sets = read_sets()
+    chosen = {
+        name: tasks
+        for name, settings in sets.items()
+        if (tasks := [task for task in settings["tasks"] if _is_chosen(name, task, options.only)])
+    }
+    require_some(chosen, f"no task is named {' or '.join(options.only)}")
+    unexpected = [run_set(name, sets[name], tasks, options) for name, tasks in chosen.items()]
+    return int(any(unexpected))
 
 
 def read_sets() -> Mapping[str, Any]:

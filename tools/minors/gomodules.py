@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from tools.needed import require_programs
+
 TOOLS = Path(__file__).parents[1]
 
 TYPES = ("api", "apiextensions-apiserver", "apimachinery", "client-go", "kube-aggregator")
@@ -60,6 +62,7 @@ def download(module: str) -> Path:
 
 def go(*arguments: str, folder: Path, text: bytes = b"") -> bytes:
     environment = os.environ | {"GOFLAGS": "-mod=mod -buildvcs=false", "GOWORK": "off"}
+    require_programs("go")
     command = ["nice", "go", *arguments]
     done = subprocess.run(
         command, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE, input=text

@@ -25,7 +25,7 @@ final class Client {
     /** The same for an advance, which waits until everything has happened that was due. */
     private static final Duration ADVANCE_TIME = Duration.ofMinutes(10);
 
-    private static final String AGENT = "mockube-helper-java";
+    static final String AGENT = "mockube-helper-java";
 
     private final Kubeconfig access;
     private final Duration time;
@@ -63,16 +63,14 @@ final class Client {
         return tree(respond(method, path, body));
     }
 
-    /** Returns a list. A warning about its selector is an error: a misspelt kind would let a test pass for no reason. */
-    Tree find(String path) {
+    /** A list, and whether there are older objects than it has. */
+    record Found(Tree list, boolean isCut) {}
+
+    Found find(String path) {
         HttpResponse<String> response = respond("GET", path, null);
-        for (String warning : response.headers().allValues("Warning")) {
-            String text = warning.replaceFirst("^299 - \"(.*)\"$", "$1").replace("\\\"", "\"");
-            if (text.startsWith("field selector ")) {
-                throw new IllegalArgumentException(text);
-            }
-        }
-        return tree(response);
+        boolean isCut = response.headers().allValues("Warning").stream()
+                .anyMatch(warning -> warning.contains("older changes are left out"));
+        return new Found(tree(response), isCut);
     }
 
     private static Tree tree(HttpResponse<String> response) {

@@ -15,7 +15,8 @@ import java.util.Map;
  * <p>What it does is described by kubectl explain: each object here is one of the API group control.mockube.dev.
  */
 public final class Cluster implements AutoCloseable {
-    private static final String API_VERSION = "control.mockube.dev/v1alpha1";
+    private static final String CONTROL = "control.mockube.dev";
+    private static final String API_VERSION = CONTROL + "/v1alpha1";
     static final String GROUP = "/apis/" + API_VERSION;
     private static final String CLOCK = GROUP + "/clocks/cluster";
     static final String ADVANCE = CLOCK + "/advance";
@@ -120,14 +121,20 @@ public final class Cluster implements AutoCloseable {
         }
     }
 
-    /** Returns the requests that meet the field selectors, such as verb=update or code!=200; the oldest first. */
+    /**
+     * Returns the requests that meet the field selectors, such as verb=update or code!=200; the oldest first. Those by which this
+     * package does its own work are left out.
+     */
     public List<Request> requests(String... selectors) {
-        return find("requests", selectors).trees("items").stream().map(Request::of).toList();
+        return find("requests", selectors).list().trees("items").stream()
+                .map(Request::of)
+                .filter(each -> !isOwn(each))
+                .toList();
     }
 
     /** Returns the changes that meet the field selectors, such as kind=Deployment or name=web; the oldest first. */
     public List<Change> changes(String... selectors) {
-        return find("changes", selectors).trees("items").stream().map(Change::of).toList();
+        return find("changes", selectors).list().trees("items").stream().map(Change::of).toList();
     }
 
     /** Names the newest revision. */
@@ -194,7 +201,13 @@ public final class Cluster implements AutoCloseable {
         setClock(Map.of("rate", rate));
     }
 
-    Tree find(String resource, String... selectors) {
+    /** Returns whether a request is one by which this package does its work. */
+    private static boolean isOwn(Request request) {
+        return request.agent().equals(Client.AGENT)
+                && (request.group().equals(CONTROL) || request.uri().startsWith("/mockube/"));
+    }
+
+    Client.Found find(String resource, String... selectors) {
         String query = selectors.length == 0
                 ? ""
                 : "?fieldSelector=" + URLEncoder.encode(String.join(",", selectors), StandardCharsets.UTF_8);

@@ -17,8 +17,8 @@ final class Report {
     /** Begins a report. */
     Report(Cluster cluster) {
         this.cluster = cluster;
-        this.revision = version(cluster.request("GET", "/api/v1/events", null));
-        this.request = version(cluster.find("requests", "code=0"));
+        this.revision = version(cluster.request("GET", Cluster.GROUP + "/changes?limit=1", null));
+        this.request = version(cluster.find("requests", "code=0").list());
     }
 
     /** Returns a resource version as a number; later ones are larger. */

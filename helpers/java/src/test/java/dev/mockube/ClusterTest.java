@@ -76,6 +76,27 @@ class ClusterTest {
     }
 
     @Test
+    void changesAfterMarkOutliveAnAdvance(Cluster cluster) {
+        Mark mark = cluster.mark("before-the-hour");
+        create(cluster, "early");
+        cluster.advance(Duration.ofHours(1));
+        assertEquals(1, mark.changes("kind=ConfigMap", "name=early").size());
+    }
+
+    @Test
+    void requestsAreNotThoseOfTheHelperItself(Cluster cluster) {
+        cluster.mark("own").changes("kind=ConfigMap");
+        create(cluster, "seen");
+        List<Request> requests = cluster.requests("user=kubernetes-admin");
+        assertEquals(
+                List.of(),
+                requests.stream()
+                        .filter(each -> each.group().equals("control.mockube.dev"))
+                        .toList());
+        assertEquals(CONFIG_MAPS, requests.get(requests.size() - 1).uri());
+    }
+
+    @Test
     void changesAfterMarkHaveTheirPatches(Cluster cluster) {
         create(cluster, "colors");
         Mark mark = cluster.mark("before-colors");
