@@ -76,13 +76,6 @@ test("a fault that is misspelt is refused", async () => {
   await assert.rejects(created, /did you mean "pods"\?/);
 });
 
-test("changes after a mark outlive an advance", async () => {
-  const mark = await cluster.mark("before-the-hour");
-  await create("early");
-  await cluster.advance(3600);
-  assert.equal((await mark.changes("kind=ConfigMap", "name=early")).length, 1);
-});
-
 test("requests are not those of the helper itself", async () => {
   await (await cluster.mark("own")).changes("kind=ConfigMap");
   await create("seen");

@@ -18,7 +18,11 @@ from tools.needed import require_programs
         ("judges.explorer.__main__", (), "mutations.yaml has no name with nosuch"),
         ("judges.suites.__main__", (), "suites.yaml has no nosuch"),
         ("judges.operators.__main__", (), "operators.yaml and well_made.yaml have no nosuch"),
-        ("judges.differential.scheduling_extenders", ("--record=none",), "no scenario has nosuch in its name"),
+        (
+            "judges.differential.scheduling_extenders",
+            ("--record=none",),
+            "no scenario has nosuch in its name",
+        ),
     ],
 )
 def test_judge_of_nothing_fails_with_a_sentence(monkeypatch, judge, arguments, text):

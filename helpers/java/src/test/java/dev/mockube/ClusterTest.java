@@ -76,14 +76,6 @@ class ClusterTest {
     }
 
     @Test
-    void changesAfterMarkOutliveAnAdvance(Cluster cluster) {
-        Mark mark = cluster.mark("before-the-hour");
-        create(cluster, "early");
-        cluster.advance(Duration.ofHours(1));
-        assertEquals(1, mark.changes("kind=ConfigMap", "name=early").size());
-    }
-
-    @Test
     void requestsAreNotThoseOfTheHelperItself(Cluster cluster) {
         cluster.mark("own").changes("kind=ConfigMap");
         create(cluster, "seen");
