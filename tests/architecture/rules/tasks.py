@@ -22,6 +22,7 @@ ALLOWED: Mapping[str, str] = {
     "mockube/history/differences.py": "its group raises what a list raises to the command",
     "mockube/importing/importer.py": "its group raises what a worker raises to the command",
     "mockube/embedded/direct.py": "one task for each request, whose answer or error the caller waits for",
+    "mockube/embedded/running_fork.py": "it hands what is raised to the caller of each call",
     "mockube/embedded/determinism.py": "it hands what is raised to the caller of each call, and holds the task that lets time pass",
     "mockube/embedded/background_loop.py": "it hands what is raised to the thread that waits",
     "mockube/objects/watching.py": "the reader of the events waits for the task that reads the next one",

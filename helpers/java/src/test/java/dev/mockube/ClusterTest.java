@@ -37,7 +37,7 @@ class ClusterTest {
         assertEquals("ServiceUnavailable", error.reason());
         create(cluster, "refused");
         assertEquals(1, fault.hits());
-        assertThrows(IllegalArgumentException.class, () -> cluster.changes("kind=Podd"));
+        assertThrows(StatusException.class, () -> cluster.changes("kind=Podd"));
         List<Request> refused = cluster.requests("fault=" + fault.name());
         assertEquals(List.of(503), refused.stream().map(Request::code).toList());
         assertEquals("create", refused.get(0).verb());
