@@ -208,6 +208,8 @@ def _read_source(shell: Shell, name: str) -> str:
     try:
         data = files.read(paths[0])
     except FileError as error:
+        if str(error) == "Is a directory" and not shell.is_bash:
+            return ""
         if shell.is_bash and "No such" in str(error):
             raise MissingFile(f"{name}: {error}") from error
         message = f"cannot open {name}: No such file" if "No such" in str(error) else f"{name}: {error}"

@@ -66,7 +66,10 @@ class Lexer(Scanner):
         """Parse a word up to a blank or an operator, or with `end` up to one of these characters."""
         parts: list[Part] = []
         start = True
-        while self.position < len(self.text):
+        while True:
+            self.join_lines(self.position)
+            if self.position >= len(self.text):
+                break
             char = self.text[self.position]
             if char in end or (not end and char in BREAKS):
                 if char not in "<>" or end or self.peek(2) not in ("<(", ">("):
@@ -153,9 +156,10 @@ class Lexer(Scanner):
             self.leave()
 
     def _expansion(self, *, quoted: bool) -> Part:
-        text = self.text
-        if text[self.position] == "`":
+        if self.peek() == "`":
             return Substitution(self._parse_backquotes(quoted=quoted), quoted)
+        self.join_lines(self.position + 1)
+        text = self.text
         if text.startswith("$((", self.position):
             expression = self._arithmetic()
             if expression is not None:
@@ -247,11 +251,16 @@ class Lexer(Scanner):
             parentheses += (char == "(") - (char == ")")
             if parentheses < 0:
                 return None
-            if char in "$`\"'\\":
-                parts += [Text("", quoted=True)] if char == '"' else ()
-                parts += [self._dollar(quoted=True)] if char in "$`" else ()
-                self.position += char not in "$`"
+            if char in "$`":
+                parts.append(self._dollar(quoted=True))
                 continue
+            if char in "\"'":
+                parts += [Text("", quoted=True)] if char == '"' else ()
+                self.position += 1
+                continue
+            if char == "\\" and (follower := self.peek(2)[1:]) and follower in '$`"\\\n':
+                char = follower.strip("\n")
+                self.position += 1
             parts.append(Text(char, quoted=True))
             self.position += 1
         raise self.unterminated(start, ")", "Missing '))'")

@@ -50,7 +50,7 @@ def parse_commands(text: str, *, is_bash: bool = False, line: int = 1) -> Iterat
         raise ShellSyntaxError("the script is too long")
     lexer = Lexer(text, 0, _list, is_bash=is_bash, line=line)
     try:
-        while not lexer.is_at_end():
+        while lexer.has_next_line():
             yield _line(lexer)
     except ShellSyntaxError as error:
         error.line = error.line or lexer.line
@@ -75,7 +75,7 @@ def is_complete(text: str) -> bool:
     """Return whether a text is a script that does not need more lines; invalid ones do not."""
     lexer = Lexer(text, 0, _list)
     try:
-        while not lexer.is_at_end():
+        while lexer.has_next_line():
             if _and_or_lists(lexer, is_line=True) is None:
                 return True
             if lexer.operator() == "\n":
@@ -101,8 +101,7 @@ def _required_list(lexer: Lexer, end: str) -> Command:
     """Parse commands, of which there is at least one, and which `end` follows."""
     command = _list(lexer)
     if command == CommandList(()):
-        is_at_end = lexer.position >= len(lexer.text)
-        raise lexer.unexpected_token(f' (expecting "{end}")' if is_at_end else "")
+        raise lexer.unexpected_token(f' (expecting "{end}")' if lexer.is_at_end() else "")
     return command
 
 
@@ -113,7 +112,7 @@ def _and_or_lists(lexer: Lexer, *, is_line: bool) -> Command | None:
         if not (is_line and items):
             lexer.skip_lines()
         if (
-            lexer.position >= len(lexer.text)
+            lexer.is_at_end()
             or lexer.operator() in (_LIST_ENDS if not is_line else {"\n"})
             or lexer.keyword() in _RESERVED
         ):
@@ -183,7 +182,7 @@ def _command(lexer: Lexer) -> Command:
 
 def _compound(lexer: Lexer) -> Callable[[Lexer], Command] | None:
     """Consume the beginning of a compound command, and return the function that parses the rest; None for another command."""
-    if lexer.peek(2) == "((":
+    if lexer.is_bash and lexer.peek(2) == "((":
         start = lexer.position
         lexer.position += 2
         expression = lexer.arithmetic_expression("))")
@@ -262,7 +261,7 @@ def _for(lexer: Lexer) -> Command:
     if lexer.accept_keyword("in"):
         words = []
         while lexer.operator() not in (";", "\n"):
-            if lexer.position >= len(lexer.text):
+            if lexer.is_at_end():
                 raise lexer.unexpected_token(' (expecting "do")' if words else "")
             words.append(lexer.next_word())
     if lexer.operator() == ";":
@@ -286,7 +285,7 @@ def _case(lexer: Lexer) -> Command:
     lexer.expect("in")
     branches = []
     while not lexer.accept_keyword("esac"):
-        if lexer.position >= len(lexer.text):
+        if lexer.is_at_end():
             raise lexer.unexpected_token(' (expecting ")")')
         lexer.accept("(")
         patterns = [lexer.next_word()]
@@ -327,7 +326,7 @@ def _simple_or_function(lexer: Lexer) -> Command:
         return parse_simple(lexer)
     lexer.position = match.end()
     lexer.skip_lines()
-    if lexer.position >= len(lexer.text):
+    if lexer.is_at_end():
         raise lexer.unexpected_token()
     return FunctionDefinition(match[1], _command(lexer))
 

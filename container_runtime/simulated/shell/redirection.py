@@ -17,6 +17,7 @@ from .streams import (
     NullStream,
     TextStream,
 )
+from .syntax import ShellSyntaxError
 
 _MISSING_IN_DASH: Final = {"open": "No such file", "create": "Directory nonexistent"}
 _MISSING_IN_BUSYBOX: Final = {"open": "no such file", "create": "nonexistent directory"}
@@ -59,7 +60,7 @@ def redirect(
             descriptors[descriptor] = source
             return
         if operator == "<&" or descriptor != 1:
-            raise RedirectionError(f"Syntax error: Bad fd number {target}")
+            raise ShellSyntaxError("Syntax error: Bad fd number", f"{target}: ambiguous redirect")
         operator = "&>"
     stream = _open(process, descriptors, operator, target, keeps_files=keeps_files)
     for changed in (1, 2) if operator in ("&>", "&>>") else (descriptor,):

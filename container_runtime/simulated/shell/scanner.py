@@ -1,12 +1,16 @@
 """The characters of a script: blanks, operators, keywords, and the lines of here-documents."""
 
 import re
+from bisect import bisect_right
 from typing import Final
 
 from . import limits
 from .syntax import HereDocument, IncompleteScript, ShellSyntaxError, Text, Word
 
-_BLANKS: Final = re.compile(r"(?:[ \t\r]|\\\n)*(?:#[^\n]*)?")
+_BLANKS: Final = re.compile(r"[ \t]*(?:#[^\n]*)?")
+_UNQUOTED: Final = re.compile(r"(?:[^\\'\"`$#\n]+|\\[\s\S]|(?<=[^\s;&|()<>])#)*")
+"""Text without quotes, expansions, comments and ends of lines, but with line continuations."""
+_ESCAPED: Final = re.compile(r"\\([\s\S])")
 _OPERATOR: Final = re.compile(r"&&|\|\||\|&|;;&|;;|;&|[;&|()\n]")
 _REDIRECT: Final = re.compile(r"<<<|<<|<>|>>|>&|<&|>\||<|>")
 _RESERVED: Final = frozenset(["!", "then", "elif", "else", "fi", "do", "done", "esac", "}", "in"])
@@ -20,17 +24,20 @@ class Scanner:
         self.depth = depth
         self.position = 0
         self.documents: list[HereDocument] = []
-        self._line_start = 0
+        self._newlines = self._newlines_end = 0
+        self._joined_span = 0, 0
+        self._joined_lines: list[int] = []
+        """The positions from which line continuations were removed."""
         self.has_open_document = False
         """Whether the text ends within a here-document."""
-        self._line = self._first_line = line
+        self._first_line = line
 
     @property
     def line(self) -> int:
         """The number of the present line."""
-        self._line += self.text.count("\n", self._line_start, self.position)
-        self._line_start = max(self.position, self._line_start)
-        return self._line
+        self._newlines += self.text.count("\n", self._newlines_end, self.position)
+        self._newlines_end = max(self.position, self._newlines_end)
+        return self._first_line + self._newlines + bisect_right(self._joined_lines, self.position)
 
     def enter(self) -> None:
         self.depth += 1
@@ -45,7 +52,25 @@ class Scanner:
     def peek(self, size: int = 1) -> str:
         return self.text[self.position : self.position + size]
 
+    def join_lines(self, start: int) -> None:
+        """Remove the line continuations from a position to the next quote, expansion, comment or end of a line."""
+        if self._joined_span[0] <= start < self._joined_span[1]:
+            return
+        text = self.text
+        match = _UNQUOTED.match(text, start)
+        assert match is not None
+        parts: list[str] = []
+        end = 0
+        for escape in _ESCAPED.finditer(text, start, match.end()):
+            if escape[1] == "\n":
+                self._joined_lines.append(escape.start() - 2 * len(parts))
+                parts.append(text[end : escape.start()])
+                end = escape.end()
+        self.text = "".join((*parts, text[end:]))
+        self._joined_span = start, match.end() - 2 * len(parts)
+
     def skip_blanks(self) -> None:
+        self.join_lines(self.position)
         match = _BLANKS.match(self.text, self.position)
         assert match is not None
         self.position = match.end()
@@ -64,8 +89,14 @@ class Scanner:
             document.text = self._read_document(document)
 
     def is_at_end(self) -> bool:
-        self.skip_lines()
+        """Skip blanks and a comment; return whether the text ends there."""
+        self.skip_blanks()
         return self.position >= len(self.text)
+
+    def has_next_line(self) -> bool:
+        """Skip empty lines; return whether there is another one."""
+        self.skip_lines()
+        return self.position < len(self.text)
 
     def operator(self) -> str:
         """Return the operator that is next, without consuming it."""
@@ -102,7 +133,7 @@ class Scanner:
     def unexpected_token(self, expected: str = "", *, needs_word: bool = False) -> ShellSyntaxError:
         """Return the error for the token that is next; bash takes the end of a line for missing where it `needs_word`."""
         operator = self.operator()
-        if self.position >= len(self.text):
+        if self.is_at_end():
             message = f"Syntax error: end of file unexpected{expected}"
             if needs_word:
                 return self._unexpected(IncompleteScript(message, _near("newline")))
@@ -133,13 +164,15 @@ class Scanner:
         error = IncompleteScript(
             f"Syntax error: {message}", f"unexpected EOF while looking for matching `{end}'"
         )
-        error.bash_line = self._first_line + self.text.count("\n", 0, start)
+        error.bash_line = (
+            self._first_line + self.text.count("\n", 0, start) + bisect_right(self._joined_lines, start)
+        )
         return error
 
     @property
     def last_line(self) -> int:
         text = self.text
-        return self._first_line + text.count("\n") - text.endswith("\n")
+        return self._first_line + text.count("\n") - text.endswith("\n") + len(self._joined_lines)
 
     # --- here-documents
 

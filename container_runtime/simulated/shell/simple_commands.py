@@ -426,8 +426,9 @@ def _exec(
         if option == "-a":
             arguments = arguments[1:]
     if not arguments:
-        shell.descriptors.clear()
-        shell.descriptors.update(descriptors)
+        if descriptors is not shell.descriptors:
+            shell.descriptors.clear()
+            shell.descriptors.update(descriptors)
         for name, value in values.items():
             shell.assign(name, value)
         return 0

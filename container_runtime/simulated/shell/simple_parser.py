@@ -7,7 +7,9 @@ from typing import Final
 from .lexer import Lexer
 from .syntax import Assignment, Command, Redirect, ShellSyntaxError, SimpleCommand, Word
 
-_REDIRECT: Final = re.compile(r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|>>|>&|<&|>\||&>>|&>|>|<)")
+_REDIRECT: Final = re.compile(
+    r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|>>|>&|<&|>\||&>>|&>|[<>](?!\())"
+)
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|\[)")
 _DECLARATIONS: Final = frozenset(["declare", "typeset", "local", "export", "readonly"])
 
@@ -25,7 +27,7 @@ def parse_simple(lexer: Lexer) -> Command:
         if redirect is not None:
             redirects.append(redirect)
             continue
-        if lexer.position >= len(lexer.text) or (lexer.operator() and lexer.peek(2) != "<("):
+        if lexer.is_at_end() or (lexer.operator() and lexer.peek(2) != "<("):
             break
         assignment = _assignment(lexer) if declares or not words else None
         if assignment is None:
@@ -80,7 +82,7 @@ def _elements(lexer: Lexer) -> Sequence[tuple[Word | None, Word]]:
         lexer.skip_lines()
         if lexer.accept(")"):
             return tuple(elements)
-        if lexer.position >= len(lexer.text):
+        if lexer.is_at_end():
             raise lexer.unterminated(begin, ")", 'end of file unexpected (expecting ")")')
         index = None
         start = lexer.position
@@ -103,16 +105,20 @@ def parse_redirects(lexer: Lexer) -> Sequence[Redirect]:
 def _redirect(lexer: Lexer) -> Redirect | None:
     lexer.skip_blanks()
     match = _REDIRECT.match(lexer.text, lexer.position)
-    if match is None or (match[2] in ("<", ">") and lexer.text[match.end() : match.end() + 1] == "("):
+    if match is None:
         return None
     variable = match[1].strip("{}") if match[1].startswith("{") else ""
     if variable and not lexer.is_bash:
         return None
-    operator = match[2]
-    lexer.position = match.end()
+    operator = match[2] if lexer.is_bash else match[2].replace("<<<", "<<")
+    lexer.position = match.start(2) + len(operator)
     if variable:
         return Redirect(0, operator, lexer.next_word(), variable=variable)
     lexer.skip_blanks()
+    following = _REDIRECT.match(lexer.text, lexer.position)
+    if following and not (lexer.is_bash and operator in (">&", "<&")) and following[2] not in ("&>", "&>>"):
+        lexer.position = following.start(2)
+        raise lexer.unexpected_token(needs_word=True)
     descriptor = int(match[1][:9]) if match[1] else (0 if operator.startswith("<") else 1)
     if operator in ("<<", "<<-"):
         document = lexer.here_document(strips_tabs=operator == "<<-")

@@ -2,8 +2,10 @@
 
     python -m judges.differential.shell --scripts 10000 --seed 7 --jobs 2
 
-A script counts if dash and busybox ash have the same output, files and exit code; one for bash is compared with bash alone. Scripts of
-the kinds `failures` and `bash-failures` are those of `failures.py`: the messages of the shell are compared too, with those of dash, or of
+A script counts if dash and busybox ash have the same output, files and exit code; one for bash is compared with bash alone. The kinds
+`layouts` and `bash-layouts` are valid scripts with blanks, comments, newlines, line continuations and here-documents at their places: the
+seeds from 0 on (`--seed 0 --scripts 24000`) are one of these at each place of each script of `layouts.py`, the others several at random
+places; `layouts` counts if bash agrees, too, and `bash-layouts` if the script is valid for bash. Scripts of the kinds `failures` and `bash-failures` are those of `failures.py`: the messages of the shell are compared too, with those of dash, or of
 bash; `--messages` does so for random scripts of bash. Needs dash, busybox and bash. Exits with 1 if fewer than `--minimum` per cent of the
 scripts are the same.
 """
@@ -19,17 +21,22 @@ from pathlib import Path
 import orjson
 
 from judges.differential.shell.failures import FAILURES
+from judges.differential.shell.layouts import Layouts, single_layouts
 from judges.differential.shell.programs import ProgramScripts
 from judges.differential.shell.scripts import Scripts
 from judges.differential.shell.shells import RealShells, run_simulated
 
 ROOT_LISTING = "/bin /boot"
+NO_SCRIPT = ": -c: line "
+"""What bash writes before an error of its parser."""
 SHELLS = {
     "posix": ("dash", "ash"),
     "bash": ("bash",),
     "programs": ("ash",),
     "failures": ("dash",),
     "bash-failures": ("bash",),
+    "layouts": ("dash", "ash", "bash"),
+    "bash-layouts": ("bash",),
 }
 
 
@@ -38,6 +45,10 @@ def script_of(kind, seed):
         return FAILURES[seed % len(FAILURES)]
     if kind == "programs":
         return ProgramScripts(seed).script()
+    if "layouts" in kind:
+        is_bash = kind == "bash-layouts"
+        variants = single_layouts(is_bash=is_bash)
+        return variants[seed] if seed < len(variants) else Layouts(seed, is_bash=is_bash).script()
     return Scripts(seed, is_bash=kind == "bash").script()
 
 
@@ -55,6 +66,8 @@ def compare(folder, kind, seed, *, messages=False):
         results = [replace(result, messages=()) for result in results]
     if len({result.comparable() for result in results}) > 1:
         return script, None, None
+    if kind == "bash-layouts" and NO_SCRIPT in results[0].errors:
+        return script, None, None  # bash alone often continues with another code
     if any(ROOT_LISTING in text for text in (results[0].output, *dict(results[0].files).values())):
         return script, None, None  # it lists the files of this machine
     ours = run_simulated(script, "bash" if "bash" in kind else "sh")
@@ -70,6 +83,8 @@ def record_of(kind, script, result):
     record = {"kind": kind, "script": script, "code": result.code, "output": result.output}
     if "failures" in kind:
         return {**record, "messages": result.messages}
+    if "layouts" in kind:
+        return record
     return {**record, "files": dict(result.files)}
 
 

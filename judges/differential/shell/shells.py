@@ -30,6 +30,8 @@ SCRIPTS = {"run.sh": '#!/bin/sh\necho "run $# $1"\nexit 6\n'}
 FOLDER = "/w"
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 SECONDS = 10
+USERS_OF_MACHINE = {"w", "who", "users"}
+"""Programs that list the users of this machine."""
 NOTICE = re.compile(r": line \d+: +\d+ [A-Z]|No record of process")
 """What a shell writes with the id of a process."""
 MESSAGE = re.compile(r"(?:sh|environment|main|(?:\./)?\w+\.(?:sh|txt)): |(?:[a-z]+|\.): usage: |trap: ")
@@ -64,7 +66,7 @@ class RealShells:
         names = subprocess.run(
             [self.busybox, "--list"], capture_output=True, text=True, check=True
         ).stdout.split()
-        for name in names:
+        for name in set(names) - USERS_OF_MACHINE:
             (self.programs / name).symlink_to(self.busybox)
         self.commands = {
             "dash": [shutil.which("dash"), "-c"],
