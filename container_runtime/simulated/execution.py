@@ -156,14 +156,18 @@ async def _run_to_end(  # noqa: PLR0913, PLR0917 - as above
 ) -> int:
     reply: bytes | None = None
     commands = 0
+    """The commands of this turn."""
+    all_commands = 0
     short_sleeps = 0.0
     try:
         while True:
             effect = execution.send(reply) if reply else next(execution)
-            commands += isinstance(effect, CommandStart)
+            if isinstance(effect, CommandStart):
+                commands, all_commands = commands + 1, all_commands + 1
+                if all_commands % SLICE == 0:
+                    on_work()
             if commands >= SLICE:
                 commands = 0
-                on_work()
                 await next_turn()
             if isinstance(effect, NetworkCall):
                 reply = await network(effect.request)

@@ -250,9 +250,9 @@ class SimulatedRuntime:
         """The latest two runs by the pod's uid and the container's name."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._joining: dict[str, asyncio.Lock] = {}
+        """By the pod's uid."""
         self._ends: dict[str, dict[str, set[asyncio.Event]]] = {}
         """What ends the commands of clients that run, by the pod's uid and the container's name."""
-        """By the pod's uid."""
         self._unknown_programs: dict[str, set[tuple[str, str]]] = {}
         """The containers with their programs that are not simulated, by the pod's uid."""
         self._handler_references: dict[str, dict[str, _LoadedReferences]] = {}
