@@ -17,7 +17,7 @@ pytest_plugins = [
     "tests.support.workers.plugin",
     "tests.support.memory",
     "tests.support.packs",
-    "tests.support.release_tests",
+    "tests.support.tiers",
     "tests.support.stores.etcd_fixtures",
     "tests.support.documents.page_summary",
 ]

@@ -5,6 +5,7 @@ A test that fails beside the others and passes alone is flaky: its name is print
 with few flaky tests passes, unless one of them was flaky in the run before, too: such a test is to be mended.
 """
 
+import math
 import os
 from collections import deque
 from collections.abc import Collection, Iterable
@@ -15,6 +16,8 @@ from pathlib import Path
 import msgspec
 import orjson
 import pytest
+
+from mockube.component_base.clock import RealClock
 
 from . import worker as messages
 from .schedule import Purpose, Schedule
@@ -28,6 +31,7 @@ FLAKY = "flaky"
 FLAKY_FILE = "MOCKUBE_FLAKY_TESTS"
 """The variable that names the file with the flaky tests of the last run."""
 COSTS = "costs.json"
+CLOCK = RealClock()
 
 Reports = list[pytest.TestReport]
 
@@ -37,6 +41,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--workers",
         metavar="N",
         help="run tests in N forked workers; auto: one for each processor, and two more if all tests are run",
+    )
+    parser.addoption(
+        "--minutes",
+        type=float,
+        default=math.inf,
+        help="begin no test later; those that were not begun are counted",
     )
 
 
@@ -84,6 +94,8 @@ class Workers:
         self._flaky: dict[int, Reports] = {}
         """The failures of the tests that passed when they were repeated."""
         self._costs: dict[str, float] = {}
+        self._deadline = CLOCK.monotonic() + 60 * config.getoption("--minutes")
+        self._not_begun = 0
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
@@ -113,6 +125,8 @@ class Workers:
             report.toterminal(terminalreporter._tw)
         for nodeid in dict.fromkeys(report.nodeid for report in flaky):
             terminalreporter.write_line(f"flaky: {nodeid}")
+        if self._not_begun:
+            terminalreporter.write_line(f"tests that were not begun in time: {self._not_begun}")
 
     def _run_tests(self, session: pytest.Session, tests: Iterable[int], purposes: list[Purpose]) -> None:
         schedule = Schedule((number, session.items[number].nodeid) for number in tests)
@@ -125,6 +139,7 @@ class Workers:
                     self._handle_end(session, schedule, worker)
                 else:
                     self._handle_message(session, schedule, worker, message)
+        self._not_begun += len(schedule)
 
     def _start_worker(self, session: pytest.Session, purpose: Purpose) -> None:
         session.config._tmp_path_factory.getbasetemp()
@@ -143,7 +158,7 @@ class Workers:
         arguments = message.arguments
         match message.name:
             case messages.WANTS_TEST:
-                is_over = session.shouldfail or session.shouldstop
+                is_over = session.shouldfail or session.shouldstop or CLOCK.monotonic() > self._deadline
                 number = None if is_over else schedule.next_test(worker.number, worker.purpose)
                 if number is not None:
                     worker.tests.append(number)
@@ -201,6 +216,7 @@ class Workers:
                 self._report(reports)
             return
         self._is_repetition = True
+        self._deadline = math.inf
         if self._failed:
             self._run_tests(session, sorted(self._failed), [Purpose.GENERAL])
         names = {session.items[number].nodeid for number in self._flaky}

@@ -75,6 +75,11 @@ class Schedule:
         for (_, purpose), module in groupby(tests, key=module_and_purpose):
             self._modules[purpose].append(deque(number for number, _ in module))
 
+    def __len__(self) -> int:
+        """Return the number of tests that no worker got."""
+        modules = [*self._tests.values(), *(module for kind in self._modules.values() for module in kind)]
+        return sum(map(len, modules))
+
     def next_test(self, worker: int, purpose: Purpose) -> int | None:
         """Return the test that the worker runs next; None if nothing is left for it."""
         tests = self._tests.get(worker)

@@ -185,6 +185,14 @@ def test_test_that_takes_too_long_fails(run_tests):
     assert "Timeout (>0.1s) from pytest-timeout" in printed
 
 
+def test_tests_that_are_not_begun_in_time_are_counted(run_tests):
+    code, printed = run_tests(
+        "@pytest.mark.parametrize('n', range(9))\ndef test_some(n): pass\n", "--minutes=0"
+    )
+    assert code == 0
+    assert "tests that were not begun in time: 9" in printed
+
+
 def test_first_failure_ends_the_run_if_asked(run_tests):
     later = "".join(f"def test_{number}(): pass\n" for number in range(200))
     code, printed = run_tests(f"def test_first(): assert 0\n{later}", "-x")
