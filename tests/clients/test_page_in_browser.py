@@ -401,7 +401,7 @@ async def test_why_panel_shows_cause_and_what_would_change_it(client):
     async with opened(client) as page:
         await page.go("#/objects?select=pods|default|web-1-a&tab=why")
         await page.text("the pod is bound to the node node-1, which does not exist")
-        await page.text("kubectl -n default delete pod web-1-a --force")
+        await page.text("kubectl -n default delete pod/web-1-a --force")
 
 
 async def test_cause_that_is_not_known_is_not_shown_as_one(client):
