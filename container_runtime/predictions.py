@@ -21,6 +21,9 @@ class Predictions(Protocol):
     def knows_image(self, container: ReadOnlyTree) -> bool:
         """Return whether it is known what a container does that runs the command of its image."""
 
+    def unread_configuration(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+        """Return where a volume has a configuration of a container's server that is not read; "" if there is none."""
+
     def command_of(self, container: ReadOnlyTree) -> tuple[str, ...]:
         """Return a container's command, or else the command of its image if that is known."""
 
@@ -109,6 +112,9 @@ class _NoPredictions:
 
     def knows_image(self, _: ReadOnlyTree) -> bool:
         return True
+
+    def unread_configuration(self, _pod: ReadOnlyTree, _container: ReadOnlyTree) -> str:
+        return ""
 
     def command_of(self, container: ReadOnlyTree) -> tuple[str, ...]:
         return (*(container.get("command") or ()), *(container.get("args") or ()))

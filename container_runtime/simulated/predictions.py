@@ -30,6 +30,7 @@ from .files.image_places import file_places
 from .files.mounts import shared_mount_paths, system_files, volume_folders, writable_paths, write_protection
 from .files.users import identity_of
 from .programs import handlers, image_load, program, requirements
+from .programs import unread_configuration as unread
 from .programs.commands import depends_on_objects
 from .programs.handlers import HandlerCommand
 from .programs.object_values import is_file_of_object
@@ -65,6 +66,10 @@ def image_user(container: ReadOnlyTree) -> int | str | None:
 
 def knows_image(container: ReadOnlyTree) -> bool:
     return behavior_of(container) is not None or program.is_pause_image(container.get("image") or "")
+
+
+def unread_configuration(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+    return unread.unread_configuration(pod, container)
 
 
 def command_of(container: ReadOnlyTree) -> tuple[str, ...]:

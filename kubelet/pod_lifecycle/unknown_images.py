@@ -38,8 +38,20 @@ def with_assumptions(
 
 
 def unknown_image_events(container: Container) -> tuple[EmitEvent, ...]:
-    """Return the warnings about a container that runs the command of an image of which nothing is known, or mounts such an image."""
-    return (*_command_events(container), *_volume_events(container))
+    """Return the warnings about a container that runs the command of an image of which nothing is known, mounts such an image, or
+    gives its server a configuration that is not read.
+    """
+    return (*_command_events(container), *_volume_events(container), *_configuration_events(container))
+
+
+def _configuration_events(container: Container) -> Iterator[EmitEvent]:
+    if container.process is not None:
+        return
+    path = container.context.predictions.unread_configuration(container.pod, container.spec)
+    if path:
+        subject = f"the configuration in {path} of the image {container.spec.get('image')}"
+        message = f"{subject} is not simulated: {end_without_program(None)}"
+        yield EmitEvent("Warning", NOT_SIMULATED, message, container.field)
 
 
 def _volume_events(container: Container) -> Iterator[EmitEvent]:

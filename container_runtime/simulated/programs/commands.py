@@ -51,6 +51,7 @@ from .lasting_files import (
 from .object_values import is_file_of_object, uses_objects
 from .requirements import unmet_need
 from .server_start import failed_by_capabilities, failed_start, written_paths
+from .unread_configuration import unread_configuration
 
 _NETWORK_PROGRAM: Final = re.compile(
     rf"(?<![\w.-])(?:{'|'.join(sorted({*NETWORK_PROGRAMS} - {'host', 'ss', *NETWORK_SERVERS}))})(?![\w.-])|/dev/(?:tcp|udp)/|(?<![\w.:-])ss(?=\s+-|$)"
@@ -366,7 +367,9 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     is_server = image is not None and not has_script and program.serves(container)
     if image is not None and not has_script and (is_server or has_default_command(container)):
         default = program.default_run(container)
-        if default is not None or is_server:
+        if path := unread_configuration(pod, container):
+            yield Output(1, _simulated_line(container, f"the configuration in {path} is not read"))
+        elif default is not None or is_server:
             yield Output(1, "".join(f"{line}\n" for line in image.logs).encode())
         if default is not None:
             return default.exit_code
@@ -387,4 +390,8 @@ def not_simulated_line(pod: ReadOnlyTree, container: ReadOnlyTree, error: Except
     reason = (
         f"{name} does not run" if isinstance(error, UnknownProgram) else f"its script does not run: {error}"
     )
+    return _simulated_line(container, reason)
+
+
+def _simulated_line(container: ReadOnlyTree, reason: str) -> bytes:
     return f"mockube: container {container['name']} is simulated: {reason}\n".encode()
