@@ -179,27 +179,36 @@ async def _run_to_end(  # noqa: PLR0913, PLR0917 - as above
                 short_sleeps, reply = short_sleeps + effect.seconds, None
                 pace.pass_time(effect.seconds, effect.cores)
                 commands = await _let_others_run(commands)
+            elif isinstance(effect, Sleep):
+                short_sleeps, reply = 0.0, await _sleep_after(effect, short_sleeps, pace, sleep, after_sleep)
             else:
-                if isinstance(effect, Sleep):
-                    max_seconds = _WATCH_SECONDS if effect.watches_files else _LONGEST_SLEEP
-                    seconds = min(effect.seconds + short_sleeps, max_seconds)
-                    # The pace knows the short sleeps already.
-                    with pace.waiting(min(effect.seconds, max_seconds), effect.cores):
-                        slept = await sleep(seconds, pace.clock.routine if effect.is_routine else pace.clock)
-                    if slept is None and seconds < effect.seconds and effect.watches_files:
-                        slept = seconds
-                    short_sleeps, reply = 0.0, None if slept is None else str(slept).encode()
-                else:
-                    reply = await _apply_effect(effect, streams)
-                    if isinstance(effect, Output):
-                        commands = await _let_others_run(commands)
-                if after_sleep is not None and isinstance(effect, Sleep):
-                    await after_sleep()
+                reply = await _apply_effect(effect, streams)
+                if isinstance(effect, Output):
+                    commands = await _let_others_run(commands)
     except StopIteration as stop:
         code: int = stop.value
         return code
     finally:
         execution.close()
+
+
+async def _sleep_after(
+    effect: Sleep,
+    short_sleeps: float,
+    pace: ClientPace,
+    sleep: Callable[[float, Clock], Awaitable[float | None]],
+    after_sleep: Callable[[], Awaitable[None]] | None,
+) -> bytes | None:
+    """Sleep, also for the short sleeps before, which the pace knows already; return for how long, if it ended earlier."""
+    max_seconds = _WATCH_SECONDS if effect.watches_files else _LONGEST_SLEEP
+    seconds = min(effect.seconds + short_sleeps, max_seconds)
+    with pace.waiting(min(effect.seconds, max_seconds), effect.cores):
+        slept = await sleep(seconds, pace.clock.routine if effect.is_routine else pace.clock)
+    if slept is None and seconds < effect.seconds and effect.watches_files:
+        slept = seconds
+    if after_sleep is not None:
+        await after_sleep()
+    return None if slept is None else str(slept).encode()
 
 
 async def _let_others_run(commands: int) -> int:
