@@ -107,7 +107,9 @@ class Requirement(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     """Variables of which one must be set, or else the entrypoint ends."""
 
     one_of: tuple[str, ...]
-    """Names of variables that must not be empty; NAME=VALUE for one that must have a value."""
+    """Names of variables that must not be empty; NAME=VALUE for one that must have a value. The file that one with a name in _FILE names
+    must exist.
+    """
     when: tuple[str, ...] = ()
     """Variables of which one must be set for the others to be required; empty if they always are."""
     unless: str = ""
@@ -117,7 +119,7 @@ class Requirement(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     since: int = 0
     """The first major version of the image that requires it."""
     logs: tuple[str, ...] = ()
-    """The lines that the entrypoint logs without them."""
+    """The lines that the entrypoint logs without them; $(NAME) is a variable's value if a file is missing."""
     exit_code: int = 1
 
 

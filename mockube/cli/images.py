@@ -176,6 +176,8 @@ def _requirement(need: Requirement) -> str:
         text = f"no volume at {need.mounted}" + (f", unless the pod sets {variables}" if variables else "")
     elif not variables:
         text = f"no {' or '.join(need.when)}"
+    elif need.when == need.one_of:
+        text = f"the file that {variables} names, if it is set"
     else:
         text = variables + (f", if {_one_of(need.when)} is set" if need.when else "")
     unless = f", unless {need.unless} exists" if need.unless else ""

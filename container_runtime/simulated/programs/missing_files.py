@@ -165,6 +165,11 @@ def missing_file(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     return Requirement(one_of=(), logs=logs, exit_code=needed.exit_code)
 
 
+def is_absent(path: str, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> bool:
+    """Return whether no volume of a container has a file at a path, which is none of a device."""
+    return not path.startswith("/dev/") and not _is_mounted(path, pod, container, references)
+
+
 def _named_file(
     container: ReadOnlyTree, image: Image, environment: Mapping[str, str]
 ) -> tuple[_NamedFile, str] | None:

@@ -1,20 +1,23 @@
 """The variables and files that the entrypoint of an image requires: without them it logs what is missing, and ends. Pure."""
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from posixpath import normpath
 from typing import Final
+
+from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import RunBehavior, end_at_start
 from mockube.container_runtime.config.environment import References, environment_of
+from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.config.volumes import referenced_names, volume_kind
 from mockube.container_runtime.control_plane_flags import flag_problem
 from mockube.container_runtime.images.references import has_major
-from mockube.container_runtime.images.table import Requirement, behavior_of
+from mockube.container_runtime.images.table import Image, Requirement, behavior_of
 from mockube.container_runtime.pod_script import Script
 
-from .missing_files import missing_file, names_needed_file
+from .missing_files import is_absent, missing_file, names_needed_file
 from .wrong_options import names_options, wrong_option
 
 _SOME_VALUE: Final = b64encode(b"a value").decode()
@@ -45,14 +48,27 @@ def unmet_requirement(
         return None
     variables = environment_of(pod, container, references, image.env)
     set_in_pod = environment_of(pod, container, references)
-    return next(
+    absent = {
+        name
+        for name in _file_variables(image)
+        if (path := variables.get(name)) and is_absent(path, pod, container, references)
+    }
+    unmet = next(
         (
             each
             for each in image.requires
-            if _is_unmet(each, set_in_pod if each.mounted else variables, pod, container)
+            if _is_unmet(each, set_in_pod if each.mounted else variables, absent, pod, container)
         ),
         None,
     )
+    if unmet is None or not absent:
+        return unmet
+    return replace(unmet, logs=tuple(expand_references(unmet.logs, variables)))
+
+
+def _file_variables(image: Image) -> set[str]:
+    """Return the variables with the path of a file that has the value of another one."""
+    return {name for each in image.requires for name in each.one_of if name.endswith("_FILE")}
 
 
 def wrong_flags(container: ReadOnlyTree) -> Requirement | None:
@@ -73,15 +89,20 @@ def unmet_need(pod: ReadOnlyTree, container: ReadOnlyTree, references: Reference
 
 
 def _is_unmet(
-    requirement: Requirement, variables: Mapping[str, str], pod: ReadOnlyTree, container: ReadOnlyTree
+    requirement: Requirement,
+    variables: Mapping[str, str],
+    absent: Collection[str],
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
 ) -> bool:
+    """Return whether variables do not meet a requirement; those with the path of an absent file do not count."""
     if not has_major(container.get("image") or "", requirement.since):
         return False
     if requirement.mounted and requirement.mounted not in _mount_paths(container):
         return False
     if requirement.when and not any(_is_set(text, variables) for text in requirement.when):
         return False
-    if any(_is_set(text, variables) for text in requirement.one_of):
+    if any(text not in absent and _is_set(text, variables) for text in requirement.one_of):
         return False
     return not requirement.unless or not _may_exist(requirement.unless, pod, container)
 
@@ -122,7 +143,9 @@ def end_of_entrypoint(
         return end_at_start(container, wrong.exit_code, wrong.logs)
     if image is None or is_scripted:
         return None
-    reads_files = names_needed_file(container) or names_options(container)
+    names = {entry["name"] for entry in container.get("env") or ()}
+    names_file = not names.isdisjoint(_file_variables(image))
+    reads_files = names_file or names_needed_file(container) or names_options(container)
     if not image.requires and not reads_files:
         return None
     in_volumes = referenced_names(pod, container) if reads_files else (set(), set())

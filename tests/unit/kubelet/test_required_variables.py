@@ -3,8 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
+from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.pod_script import script_of
-from mockube.container_runtime.simulated.programs.requirements import end_of_entrypoint
+from mockube.container_runtime.simulated.programs.requirements import end_of_entrypoint, unmet_requirement
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 PASSWORD = [{"name": "MYSQL_ROOT_PASSWORD", "value": "secret"}]
@@ -149,3 +150,51 @@ def test_postgres_18_does_not_start_with_a_volume_at_the_old_path(image, path, e
     described["volumeMounts"] = [{"name": "data", "mountPath": path}]
     subject = simulated(described, volumes=[{"name": "data", "emptyDir": {}}])
     assert subject.containers() == {"c": "running" if runs else "CrashLoopBackOff"}
+
+
+SECRET = {"metadata": {"name": "s"}, "data": {"password": None}}  # as in the kubelet's cache
+
+
+def file_variable(image, name, path, **variables):
+    env = [
+        {"name": name, "value": path},
+        *({"name": key, "value": value} for key, value in variables.items()),
+    ]
+    return container(image=image, env=env, volumeMounts=[{"name": "s", "mountPath": "/secrets"}])
+
+
+@pytest.mark.parametrize(
+    ("image", "name", "lines"),
+    [
+        ("postgres:17", "POSTGRES_PASSWORD_FILE", ["/usr/local/bin/docker-entrypoint.sh: line 21: /secrets/nope: No such file or directory"]),
+        ("mysql:8.4", "MYSQL_ROOT_PASSWORD_FILE", ["/usr/local/bin/docker-entrypoint.sh: line 39: /secrets/nope: No such file or directory"]),
+        ("mariadb:11.8", "MARIADB_ROOT_PASSWORD_FILE", ["/usr/local/bin/docker-entrypoint.sh: line 36: /secrets/nope: No such file or directory"]),
+        ("mongo:8", "MONGO_INITDB_ROOT_PASSWORD_FILE", ["/usr/local/bin/docker-entrypoint.sh: line 83: /secrets/nope: No such file or directory"]),
+        ("bitnami/mariadb:11.4", "MARIADB_ROOT_PASSWORD_FILE", ["mariadb WARN  ==> Skipping export of 'MARIADB_ROOT_PASSWORD'. '/secrets/nope' is not readable.", "mariadb ERROR ==> The MARIADB_ROOT_PASSWORD environment variable is empty or not set. Set the environment variable ALLOW_EMPTY_PASSWORD=yes to allow the container to be started with blank passwords. This is recommended only for development."]),
+    ],
+)  # fmt: skip
+def test_variable_with_a_wrong_path_is_not_set(image, name, lines):
+    described = file_variable(image, name, "/secrets/nope")
+    tree = pod(described, volumes=[{"name": "s", "secret": {"secretName": "s"}}])
+    unmet = unmet_requirement(tree, described, References(secrets={"s": SECRET}))
+    assert ([*unmet.logs], unmet.exit_code) == (lines, 1)
+
+
+@pytest.mark.parametrize(
+    ("described", "runs"),
+    [
+        (file_variable("postgres:17", "POSTGRES_PASSWORD_FILE", "/secrets/password"), True),
+        (file_variable("postgres:17", "POSTGRES_PASSWORD_FILE", "/secrets/nope"), False),
+        (file_variable("postgres:17", "POSTGRES_PASSWORD_FILE", "/run/secrets/nope"), False),
+        (file_variable("mysql:8.4", "MYSQL_ROOT_PASSWORD_FILE", "/secrets/nope", MYSQL_ALLOW_EMPTY_PASSWORD="1"), False),
+        (file_variable("bitnami/mariadb:11.4", "MARIADB_ROOT_PASSWORD_FILE", "/secrets/password"), True),
+        (file_variable("bitnami/mariadb:11.4", "MARIADB_ROOT_PASSWORD_FILE", "/secrets/nope"), False),
+        (file_variable("bitnami/mariadb:11.4", "MARIADB_ROOT_PASSWORD_FILE", "/secrets/nope", ALLOW_EMPTY_PASSWORD="yes"), True),
+        (file_variable("bitnami/redis:8", "REDIS_PASSWORD_FILE", "/secrets/nope"), False),
+        (file_variable("registry.example/team/mysql:8", "MYSQL_ROOT_PASSWORD_FILE", "/secrets/nope"), True),
+    ],
+)  # fmt: skip
+def test_file_of_a_variable_must_exist(described, runs):
+    tree = pod(described, volumes=[{"name": "s", "secret": {"secretName": "s"}}])
+    end = end_of_entrypoint(tree, described, script_of({}), lambda _: None, lambda _: SECRET)
+    assert (end is None) is runs
