@@ -47,11 +47,12 @@ from .files.writable import ContainerFiles, RunKey, Volumes, in_folder, mounts_o
 from .live_containers import LiveContainers
 from .node.node_files import FolderNodeFiles, NodeFiles, SystemFiles
 from .node.root_files import root_files
+from .predictions import unknown_places
 from .programs import commands as runs
 from .programs.lasting_files import WRITE_COMMAND
 from .programs.log_replay import LogReplay, replay_memory
 from .programs.other_processes import process_entries, process_view
-from .programs.program import command_of, containers_in_namespace, pid_of
+from .programs.program import command_of, containers_in_namespace, note_unknown_places, pid_of
 from .run_log import RunLog
 from .shell import limits
 from .shell.filesystem import FileEntry, FileError, FileSystem, ProcessView
@@ -198,7 +199,7 @@ class PodFiles:
     async def volumes_after_init_containers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Volumes:
         """Return the contents of a container's volumes at its first start: those that init containers have written."""
         volumes: Volumes = {}
-        shared = shared_volumes(pod, container)
+        shared, script = shared_volumes(pod, container), script_of(meta.annotations(pod))
         for init_container in pod["spec"].get("initContainers") or () if shared else ():
             if init_container["name"] == container["name"]:
                 break
@@ -210,6 +211,7 @@ class PodFiles:
                 references = await self._references.load_shared(pod, init_container)
                 mounts = mounts_of(shared_mounts(pod, init_container, references), lambda _: volumes)
                 files = file_system_of(pod, init_container, references, mounts, is_partial=True)
+                note_unknown_places(files, unknown_places(pod, init_container, script))
                 host = runs.host_of(pod, init_container, references, run.started, files=files)
                 replay = LogReplay(
                     runs.main_process(pod, init_container, references, host), host, run.started
@@ -286,6 +288,7 @@ class PodFiles:
         files = self._container_files.file_system(
             key, entries, mounts, partial(file_system_of, pod, container, references, files=entries)
         )
+        note_unknown_places(files, unknown_places(pod, container, script_of(meta.annotations(pod))))
         self.disks.place(
             pod["spec"].get("nodeName") or "",
             references.disk_bytes,

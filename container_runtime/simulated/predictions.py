@@ -31,7 +31,7 @@ from .files.mounts import shared_mount_paths, system_files, volume_folders, writ
 from .files.users import identity_of
 from .programs import handlers, image_load, program, requirements
 from .programs import unread_configuration as unread
-from .programs.commands import depends_on_objects
+from .programs.commands import depends_on_objects, earlier_writers, live_command
 from .programs.handlers import HandlerCommand
 from .programs.object_values import is_file_of_object
 from .programs.other_processes import processes_at_start
@@ -40,6 +40,7 @@ from .programs.program import (
     CommandContext,
     Invocation,
     MountPaths,
+    UnknownPlaces,
     invocation_of,
     pid_of,
     program_of,
@@ -349,7 +350,33 @@ def _context(
         protection=write_protection(pod, container),
         shared_mounts=shared_mounts,
         earlier=earlier,
+        unknown_places=unknown_places(pod, container, script),
     )
+
+
+def unknown_places(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> UnknownPlaces:
+    """Return where a container has volumes into which earlier init containers that are not simulated may have written."""
+    if not pod["spec"].get("initContainers"):
+        return ()
+    images = {
+        mount["name"]: other.get("image") or ""
+        for other in earlier_writers(pod, container)
+        if _is_unknown(pod, other, script)
+        for mount in other.get("volumeMounts") or ()
+    }
+    return tuple(
+        (normpath(mount["mountPath"]), images[mount["name"]])
+        for mount in container.get("volumeMounts") or ()
+        if mount["name"] in images
+    )
+
+
+def _is_unknown(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
+    if live_command(pod, container) or script.times_runs:
+        return False
+    if program.command_of(container) or script.command(container["name"]) is not None:
+        return bool(unknown_program(pod, container, script))
+    return not knows_image(container)
 
 
 def _year_of(pod: ReadOnlyTree) -> int:

@@ -102,7 +102,12 @@ from .programs.live_commands import live_commands
 from .programs.log_replay import LogReplay, replay_memory
 from .programs.object_values import uses_objects
 from .programs.other_processes import other_processes
-from .programs.program import default_reaction, is_first_process, termination_message
+from .programs.program import (
+    default_reaction,
+    is_first_process,
+    note_unknown_places,
+    termination_message,
+)
 from .run_log import JoinableLog, RunLogReader, lost_log
 from .servers.live_probes import (
     answer_from_files,
@@ -658,6 +663,8 @@ class SimulatedRuntime:
         if volumes:
             mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes)
             host.files = file_system_of(pod, container, references, mounts, is_partial=True)
+        script = script_of(meta.annotations(pod))
+        note_unknown_places(host.files, predictions.unknown_places(pod, container, script))
         bind = failed_bind(pod, container, self._other_host_pods(pod))
         process = (
             commands.main_process(pod, container, references, host)

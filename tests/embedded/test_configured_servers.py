@@ -38,6 +38,7 @@ SERVERS = {
     "envoy": ("envoyproxy/envoy:v1.31.0", "/etc/envoy", "envoy.yaml", ENVOY),
     "httpd-bad": ("httpd:2.4", "/usr/local/apache2/conf", "httpd.conf", f"{HTTPD}Foo bar\n"),
     "haproxy-bad": ("haproxy:2.9", "/usr/local/etc/haproxy", "haproxy.cfg", "frontend f\n  foo\n"),
+    "haproxytech-bad": ("haproxytech/haproxy-alpine:3.2", "/usr/local/etc/haproxy", "haproxy.cfg", "defalts\n  mode http\n"),
     "envoy-bad": ("envoyproxy/envoy:v1.31.0", "/etc/envoy", "envoy.yaml", "foo: 1\n"),
 }  # fmt: skip
 
@@ -107,6 +108,7 @@ def test_invalid_configurations_end_the_server(cluster):
     for name, text in (
         ("httpd-bad", "Invalid command 'Foo', perhaps misspelled or defined by a module not included in the server configuration"),
         ("haproxy-bad", "[ALERT]    (1) : config : parsing [/usr/local/etc/haproxy/haproxy.cfg:2] : unknown keyword 'foo' in 'frontend' section"),
+        ("haproxytech-bad", "[ALERT]    (1) : config : parsing [/usr/local/etc/haproxy/haproxy.cfg:1] : unknown keyword 'defalts'"),
         ("envoy-bad", "INVALID_ARGUMENT:foo: Cannot find field.) has unknown fields"),
     ):  # fmt: skip
         api = official.CoreV1Api(cluster.kubernetes())
@@ -123,3 +125,34 @@ def test_invalid_configurations_end_the_server(cluster):
 def test_workers_read_files_as_their_own_user(curl):
     assert curl("private", "http://localhost/x").startswith("HTTP/1.1 403")
     assert curl("private", "http://localhost/").startswith("HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    ("image", "path"),
+    [
+        ("envoyproxy/envoy:v1.31.0", "/etc/envoy/envoy.yaml"),
+        ("haproxy:2.9", "/usr/local/etc/haproxy/haproxy.cfg"),
+    ],
+)
+def test_server_whose_configuration_an_unknown_program_writes_is_not_simulated(cluster, image, path):
+    name = f"unknown-{image.partition(':')[0].rpartition('/')[2]}"
+    mounts = [{"name": "v", "mountPath": path.rpartition("/")[0]}]
+    writer = {"name": "i", "image": "ghcr.io/projectcontour/contour:v1.33.0", "command": ["bootstrap", path]}
+    server = {"name": "c", "image": image, "volumeMounts": mounts}
+    spec = {"volumes": [{"name": "v", "emptyDir": {}}], "containers": [server]}
+    spec["initContainers"] = [writer | {"volumeMounts": mounts}]
+    metadata = {"name": name, "namespace": "default"}
+    tree = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    cluster.apply(orjson.dumps(tree).decode())
+    text = f"what reads {path}, which the image ghcr.io/projectcontour/contour:v1.33.0 was to write, is not simulated"
+
+    def is_told():
+        return any(
+            text in event.get("message", "") and event["involvedObject"]["name"] == name
+            for event in cluster.list("Event", namespace="default")
+        )
+
+    until(is_told, "the event")
+    cluster.wait("Pod", name, "Ready")
+    api = official.CoreV1Api(cluster.kubernetes())
+    assert text.replace("is not simulated", "does not run") in api.read_namespaced_pod_log(name, "default")

@@ -244,8 +244,7 @@ def _command_with_storage(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[s
     if is_small and may_fill_disk(argv):
         return argv
     if uses_lasting_files(pod, container, argv) or any(
-        uses_lasting_files(pod, other, _main_argv(other, script))
-        for other in _earlier_writers(pod, container)
+        uses_lasting_files(pod, other, _main_argv(other, script)) for other in earlier_writers(pod, container)
     ):
         return argv
     return ()
@@ -261,11 +260,11 @@ def depends_on_objects(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     if uses_objects(pod, container, _main_argv(container, script)):
         return True
     return any(
-        uses_objects(pod, other, _main_argv(other, script)) for other in _earlier_writers(pod, container)
+        uses_objects(pod, other, _main_argv(other, script)) for other in earlier_writers(pod, container)
     )
 
 
-def _earlier_writers(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
+def earlier_writers(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
     """Yield the init containers that run earlier and share a volume with a container."""
     volumes = {mount["name"] for mount in container.get("volumeMounts") or ()} - api_volume_names(pod)
     for other in pod["spec"].get("initContainers") or () if volumes else ():
@@ -332,7 +331,7 @@ def _is_client_of_agnhost(argv: tuple[str, ...]) -> bool:
 def _reads_files_of_network(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     """Return whether an earlier init container that uses the network shares a volume with the container."""
     script = script_of(meta.annotations(pod))
-    return any(mentions_network(_main_argv(other, script)) for other in _earlier_writers(pod, container))
+    return any(mentions_network(_main_argv(other, script)) for other in earlier_writers(pod, container))
 
 
 def main_command(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:

@@ -6,7 +6,7 @@ Pure. The command is interpreted. The result is None for a command that is not s
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf
 from shlex import quote
 from typing import Any, Final
@@ -119,6 +119,10 @@ MountPaths = tuple[tuple[str, str], ...]
 """The names of volumes with their mount paths."""
 
 
+UnknownPlaces = tuple[tuple[str, str], ...]
+"""The mount paths of volumes into which programs that are not simulated may have written, with their images."""
+
+
 Folders = tuple[tuple[str, FileEntry], ...]
 """The paths of folders with their owners and modes."""
 
@@ -139,6 +143,7 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     """The mounts of volumes that are shared with other containers of the pod."""
     earlier: "tuple[Invocation, ...]" = ()
     """The commands that ran earlier and may have left files in the shared volumes."""
+    unknown_places: UnknownPlaces = ()
     hostname: str = "localhost"
     year: int = ANY_YEAR
     """The year in which the pod was created."""
@@ -248,6 +253,7 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
         protection=context.protection,
         shared_mounts=context.shared_mounts,
         earlier=context.earlier,
+        unknown_places=context.unknown_places,
         hostname=context.hostname if _HOSTNAME.search(text) else "localhost",
         year=context.year,
         fails_unknown=context.fails_unknown,
@@ -410,6 +416,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
     volumes: tuple[str, ...] = ()
     shared_mounts: MountPaths = ()
     earlier: "tuple[Invocation, ...]" = ()
+    unknown_places: UnknownPlaces = ()
     folders: Folders = ()
     protection: WriteProtection = ()
     hostname: str = "localhost"
@@ -428,7 +435,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
     def file_system(self, entries: Mapping[str, FileEntry]) -> FileSystem:
         """Return the files of the command with the contents of the volumes that it can write, and the file for its message."""
         message = {self.message_path: MESSAGE_FILE} if self.message_path else {}
-        return FileSystem(
+        files = FileSystem(
             {**dict(self.folders), **message, **entries},
             is_partial=True,
             volumes=self.volumes,
@@ -436,6 +443,21 @@ class Invocation(Struct, frozen=True, kw_only=True):
             user=self.identity,
             protection=self.protection,
         )
+        note_unknown_places(files, self.unknown_places)
+        return files
+
+
+def note_unknown_places(files: FileSystem, places: UnknownPlaces) -> None:
+    """Have a read of a file that a program which is not simulated may have written raise `UnknownProgram`."""
+    if places:
+        files.unknown_file = partial(_unknown_file, places)
+
+
+def _unknown_file(places: UnknownPlaces, path: str) -> UnknownProgram | None:
+    image = next((image for place, image in places if f"{path}/".startswith(f"{place}/")), None)
+    return (
+        None if image is None else UnknownProgram(f"what reads {path}, which the image {image} was to write,")
+    )
 
 
 class UnknownCommand(Struct, frozen=True):

@@ -203,6 +203,8 @@ class FileSystem:
         self.guesses = 0
         """How often it was asked for a path whose file may be the image's or the run-time's, and is not here."""
         self._places = places
+        self.unknown_file: Callable[[str], Exception | None] | None = None
+        """Returns the error for a path without a file, which something that is not simulated may have written."""
         self.disk: NodeDisk | None = None
         """The disk that the files share with those of the node's other containers, unless they have a capacity of their own."""
         self._on_change: Callable[[], None] | None = None
@@ -496,7 +498,12 @@ class FileSystem:
 
     def readable(self, path: str) -> FileEntry:
         """Return the entry of a file that the user may read."""
-        entry = self.entry(path)
+        try:
+            entry = self.entry(path)
+        except NoSuchFile as error:
+            if self.unknown_file is not None and (unknown := self.unknown_file(path)) is not None:
+                raise unknown from error
+            raise
         if entry.data is None:
             raise FileError("Is a directory")
         if not self._may(entry, READ):

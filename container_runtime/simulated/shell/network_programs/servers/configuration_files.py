@@ -48,11 +48,14 @@ def matching_paths(files: FileSystem, path: str) -> Sequence[str]:
 
 
 def read_file(files: FileSystem, path: str) -> str:
-    """Return the text of a file; raise `OSError` if it cannot be read."""
+    """Return the text of a file; raise `OSError` if it does not exist or cannot be read."""
     try:
-        return files.read(path).decode("utf-8", "surrogateescape")
+        text = files.read(path).decode("utf-8", "surrogateescape")
     except FileError as error:
         raise OSError(NUMBERS.get(str(error), errno.EIO), str(error)) from error
+    if not text and not files.exists(path):
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+    return text
 
 
 def open_log(process: Process, path: str) -> str:

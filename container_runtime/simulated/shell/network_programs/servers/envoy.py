@@ -101,7 +101,7 @@ def _read(process: Process, path: str, text: str) -> EnvoyConfiguration:
         )
     full = process.path(path)
     try:
-        data = process.host.files.read(full) if process.host.files.exists(full) else b""
+        data = process.host.files.read(full)
     except FileError as error:
         raise EnvoyConfigurationError(f"unable to read file: {path}") from error
     if not data and not process.host.files.exists(full):

@@ -122,8 +122,6 @@ class _Haproxy:
                 expanded.append(path)
         for path in expanded:
             try:
-                if not files.exists(path):
-                    raise FileNotFoundError(2, "No such file or directory")
                 texts.append(read_file(files, path))
             except OSError as error:
                 raise HaproxyConfigurationError(

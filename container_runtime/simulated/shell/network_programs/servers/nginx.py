@@ -193,8 +193,6 @@ class _Nginx:
         paths: Sequence[str] = [path]
         if any(char in path for char in "*?["):
             paths = matching_paths(files, path)
-        elif not files.exists(path):
-            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
         found = []
         for each in paths:
             text = read_file(files, each)
