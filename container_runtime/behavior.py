@@ -88,9 +88,9 @@ def has_open_input(container: Mapping[str, Any]) -> bool:
 
 
 def name_unknown(container: Mapping[str, Any], name: str, *, has_script: bool) -> str:
-    """Return the name of a program that is not simulated: the image's own if the container has only arguments for it."""
+    """Return the name of a program that is not simulated: the image's own if the container has only arguments for it, as is an option."""
     has_command = has_script or bool(container.get("command"))
-    if not has_command and name in (container.get("args") or ())[:1]:
+    if not has_command and (name.startswith("-") or name in (container.get("args") or ())[:1]):
         return f"the image {container.get('image')}"
     return name
 

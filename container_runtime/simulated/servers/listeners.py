@@ -47,6 +47,15 @@ _WRAPPERS: Final = frozenset(
     {ENTRYPOINT, "exec", "nohup", "command", "env", "sudo", "tini", "dumb-init", "setsid", "time", "--", "-"}
 )
 """The words before the program that a command really runs."""
+_OPTIONS_WITH_VALUES: Final[Mapping[str, frozenset[str]]] = {
+    "exec": frozenset({"-a"}),
+    "env": frozenset({"-u", "-C", "--unset", "--chdir"}),
+    "sudo": frozenset({"-u", "-g"}),
+    "tini": frozenset({"-p", "-e"}),
+    "dumb-init": frozenset({"-r", "--rewrite"}),
+    "setsid": frozenset(),
+}
+"""The programs among them that have options, with those whose value is the next word."""
 _PUNCTUATION: Final = "();<>|&\n`"
 _LISTS: Final = frozenset({"for", "case", "select", "function"})
 """The keywords that are followed by words which are no command."""
@@ -299,7 +308,9 @@ def _commands_of_script(script: str) -> Iterator[list[str]]:
 def _without_wrappers(words: Sequence[str]) -> Sequence[str]:
     rest = list(words)
     while rest and (rest[0].rpartition("/")[2] in _WRAPPERS or _ASSIGNMENT.fullmatch(rest[0])):
-        rest.pop(0)
+        values = _OPTIONS_WITH_VALUES.get(rest.pop(0).rpartition("/")[2])
+        while values is not None and rest and rest[0].startswith("-"):
+            del rest[: 2 if rest[0] in values else 1]
     return rest
 
 

@@ -63,6 +63,27 @@ def test_arguments_of_unknown_program_are_not_its_name():
     assert [event_message for event_message, _ in not_simulated(subject)] == [message]
 
 
+def test_option_in_a_variable_is_no_name_of_a_program():
+    described = {**container(image=IMAGE, env=[{"name": "X", "value": "-g"}]), "args": ["$(X)", "serve"]}
+    ((message, _),) = not_simulated(SimulatedPod(pod(described), context=CONTEXT).pass_time(60))
+    assert message.startswith("the image example.com/app:1 is not simulated: ")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["dumb-init", "--single-child", "--verbose", "--rewrite", "15:3", "--"],
+        ["dumb-init", "--rewrite=15:3"],
+        ["dumb-init", "-cvr", "15:3"],
+        ["tini", "-sgwe", "143", "-p", "SIGTERM", "--"],
+        ["stdbuf", "--output=L"],
+        ["nice", "--adjustment", "5"],
+    ],
+)
+def test_program_behind_the_options_of_another_one_runs(command):
+    assert ended(simulated(*command, "sh", "-c", "exit 3")) == 3
+
+
 @pytest.mark.parametrize(("context", "annotations"), [(FAILING, None), (CONTEXT, FAIL)])
 def test_unknown_program_fails_if_flag_or_annotation_says_so(context, annotations):
     assert ended(simulated("make", context=context, annotations=annotations)) == 127

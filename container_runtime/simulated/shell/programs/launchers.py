@@ -127,11 +127,12 @@ def time(process: Process) -> Run:
     return code
 
 
-def _run_rest(letters: str) -> Program:
-    """Return a program that runs another one behind its options, such as nohup."""
+def _run_rest(letters: str, **long: str) -> Program:
+    """Return a program that runs another one behind its options, such as nohup; `long` maps its long options to their letters."""
+    names = {name.replace("_", "-"): letter for name, letter in long.items()}
 
     def run(process: Process) -> Run:
-        options = parse_options(process.arguments, letters, stops=True)
+        options = parse_options(process.arguments, letters, long=names, stops=True)
         if not options.arguments:
             raise ProgramUsageError("no program specified")
         return (yield from run_other(process, options.arguments))
@@ -245,11 +246,11 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "xargs": xargs,
     "pause": pause,
     "nohup": _run_rest(""),
-    "nice": _run_rest("n:"),
+    "nice": _run_rest("n:", adjustment="n"),
     "ionice": _run_rest("tc:n:p:"),
     "setsid": _run_rest("c"),
-    "tini": _run_rest("svwglep:e:"),
-    "dumb-init": _run_rest("cvr:"),
+    "tini": _run_rest("svwglp:e:"),
+    "dumb-init": _run_rest("cvr:", single_child="c", verbose="v", rewrite="r"),
     "catatonit": _run_rest("P"),
-    "stdbuf": _run_rest("i:o:e:"),
+    "stdbuf": _run_rest("i:o:e:", input="i", output="o", error="e"),
 }
