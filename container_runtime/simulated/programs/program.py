@@ -450,7 +450,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
 def note_unknown_places(files: FileSystem, places: UnknownPlaces) -> None:
     """Have a read of a file that a program which is not simulated may have written raise `UnknownProgram`."""
     if places:
-        files.unknown_file = partial(_unknown_file, places)
+        files.refuse_unknown(partial(_unknown_file, places))
 
 
 def _unknown_file(places: UnknownPlaces, path: str) -> UnknownProgram | None:

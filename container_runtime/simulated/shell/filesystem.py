@@ -203,8 +203,7 @@ class FileSystem:
         self.guesses = 0
         """How often it was asked for a path whose file may be the image's or the run-time's, and is not here."""
         self._places = places
-        self.unknown_file: Callable[[str], Exception | None] | None = None
-        """Returns the error for a path without a file, which something that is not simulated may have written."""
+        self._unknown_file: Callable[[str], Exception | None] = lambda _: None
         self.disk: NodeDisk | None = None
         """The disk that the files share with those of the node's other containers, unless they have a capacity of their own."""
         self._on_change: Callable[[], None] | None = None
@@ -489,6 +488,10 @@ class FileSystem:
         """Return whether a path is that of an entry, also where an image may have others."""
         return self._lookup(self.resolve_parent(path)) is not None
 
+    def refuse_unknown(self, error_of: Callable[[str], Exception | None]) -> None:
+        """Have a read of a path without a file raise the error of the path, if what is not simulated may have written it."""
+        self._unknown_file = error_of
+
     def read(self, path: str) -> bytes:
         entry = self.readable(path)
         assert entry.data is not None
@@ -501,7 +504,7 @@ class FileSystem:
         try:
             entry = self.entry(path)
         except NoSuchFile as error:
-            if self.unknown_file is not None and (unknown := self.unknown_file(path)) is not None:
+            if (unknown := self._unknown_file(path)) is not None:
                 raise unknown from error
             raise
         if entry.data is None:
