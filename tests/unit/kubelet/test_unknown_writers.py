@@ -49,6 +49,6 @@ def test_program_that_reads_what_is_unknown_is_not_simulated(script, writer):
         pytest.param("cat /tmp/x; exit 3", UNKNOWN, id="another folder"),
     ],
 )
-def test_what_is_known_is_simulated(script, writer):
+def test_program_that_reads_what_is_known_is_simulated(script, writer):
     subject = simulated("sh", "-c", script, writer=writer)
     assert subject.status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
