@@ -7,6 +7,7 @@ with few flaky tests passes, unless one of them was flaky in the run before, too
 
 import math
 import os
+import signal
 from collections import deque
 from collections.abc import Collection, Iterable
 from multiprocessing import Pipe
@@ -105,6 +106,10 @@ class Workers:
             terminal.showfspath = False  # tests of several modules run at once
         try:
             self._run_tests(session, range(len(session.items)), self._purposes)
+        except BaseException:
+            self._report_failed()  # an interrupt: they will not be repeated
+            raise
+        else:
             self._repeat_failed(session)
         finally:
             self._kill_workers()
@@ -210,10 +215,13 @@ class Workers:
         for report in reports:
             self._config.hook.pytest_runtest_logreport(report=report)
 
+    def _report_failed(self) -> None:
+        for reports in self._failed.values():
+            self._report(reports)
+
     def _repeat_failed(self, session: pytest.Session) -> None:
         if not self._may_repeat or session.shouldstop:
-            for reports in self._failed.values():
-                self._report(reports)
+            self._report_failed()
             return
         self._is_repetition = True
         self._deadline = math.inf
@@ -249,6 +257,7 @@ class Workers:
         """End the workers of a run that was interrupted, or that has an error of its own."""
         for worker in self._workers.values():
             worker.connection.close()
+            os.kill(worker.pid, signal.SIGINT)
         for worker in self._workers.values():
             os.waitpid(worker.pid, 0)
         self._workers.clear()

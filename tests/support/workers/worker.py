@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import resource
+import signal
 import traceback
 import warnings
 from collections.abc import Iterable
@@ -55,6 +56,9 @@ def run_worker(
         try:
             _run_tests(session, connection)
         finally:
+            signal.signal(
+                signal.SIGINT, signal.SIG_IGN
+            )  # a second interrupt would leave fixtures that are set up
             session._setupstate.teardown_exact(None)
     except BaseException:  # noqa: BLE001 - it is sent
         with contextlib.suppress(OSError):

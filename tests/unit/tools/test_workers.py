@@ -185,6 +185,15 @@ def test_test_that_takes_too_long_fails(run_tests):
     assert "Timeout (>0.1s) from pytest-timeout" in printed
 
 
+def test_interrupted_run_reports_what_failed(run_tests):
+    code, printed = run_tests(
+        "def test_first(): assert 1 == 2\n"
+        "def test_second():\n    import signal, time\n    os.kill(os.getppid(), signal.SIGINT)\n    time.sleep(60)\n"
+    )
+    assert code == 2
+    assert "FAILED test_some.py::test_first - assert 1 == 2" in printed
+
+
 def test_tests_that_are_not_begun_in_time_are_counted(run_tests):
     code, printed = run_tests(
         "@pytest.mark.parametrize('n', range(9))\ndef test_some(n): pass\n", "--minutes=0"
