@@ -112,7 +112,7 @@ def test_job_without_rights_fails(cluster):
 def test_manifests_are_applied(kubectl):
     manifest = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: %s}}"
     for value, verb in (("x", "created"), ("x", "unchanged"), ("two", "configured")):
-        assert kubectl(f"apply -f - <<< '{manifest % value}'") == (0, f"configmap/c {verb}\n")
+        assert kubectl(f"apply -f - <<X\n{manifest % value}\nX\n") == (0, f"configmap/c {verb}\n")
     assert kubectl("get cm c -o jsonpath={.data.a}") == (0, "two")
     assert kubectl("get configmap/c -o name") == (0, "configmap/c\n")
     assert kubectl('patch cm c --type=merge -p \'{"data":{"a":"z"}}\'') == (0, "configmap/c patched\n")
