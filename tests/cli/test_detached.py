@@ -97,7 +97,6 @@ def test_kept_cluster_does_not_get_back_what_a_user_has_deleted_of_kubeadm(mocku
         f"{system}/configmaps/kubeadm-config",
         f"{system}/services/kube-dns",
         "/apis/apps/v1/namespaces/kube-system/deployments/coredns",
-        "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io",
         "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:coredns",
         "/apis/storage.k8s.io/v1/storageclasses/standard",
     )

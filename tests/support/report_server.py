@@ -61,6 +61,8 @@ class ReportServer:
         self._send(method, path.partition("?")[0])
         if path == "/version":
             return {"gitVersion": "v1.37.2"}
+        if path == "/mockube/at/oldest":
+            return {"moment": "oldest", "revision": 1}
         if path in ("/api", "/apis"):
             return discovery_of(pods="Pod", secrets="Secret") if path == "/api" else {"items": []}
         resource = path.partition("?")[0].rpartition("/")[2]
