@@ -1,12 +1,12 @@
 """What is known of simulated containers before they run (`Predictions`): what their commands do in the context of their pod. Pure."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import takewhile
 from posixpath import normpath
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -20,6 +20,7 @@ from mockube.container_runtime.behavior import (
     has_default_command,
 )
 from mockube.container_runtime.config.environment import hostname_of, known_environment
+from mockube.container_runtime.config.volumes import api_volume_names
 from mockube.container_runtime.images.programs import NO_SYSTEM, programs_of_image
 from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.load import NO_LOAD, RunLoad
@@ -31,7 +32,7 @@ from .files.mounts import shared_mount_paths, system_files, volume_folders, writ
 from .files.users import identity_of
 from .programs import handlers, image_load, program, requirements
 from .programs import unread_configuration as unread
-from .programs.commands import depends_on_objects, earlier_writers, live_command
+from .programs.commands import depends_on_objects, live_command
 from .programs.handlers import HandlerCommand
 from .programs.object_values import is_file_of_object
 from .programs.other_processes import processes_at_start
@@ -174,8 +175,11 @@ def unknown_program(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) 
         return ""
     if is_file_of_object(pod, container, program.command_of(container)):
         return ""  # It is read when the container starts.
-    full_context = _full_context(pod, container, script)
-    unknown = unknown_program_of(container, replace(full_context, fails_unknown=False))
+    return _unknown_program_in(pod, container, _full_context(pod, container, script))
+
+
+def _unknown_program_in(pod: ReadOnlyTree, container: ReadOnlyTree, context: CommandContext) -> str:
+    unknown = unknown_program_of(container, replace(context, fails_unknown=False))
     return "" if unknown and _is_known_server(pod, container, unknown) else unknown
 
 
@@ -192,14 +196,11 @@ def _is_known_server(pod: ReadOnlyTree, container: ReadOnlyTree, program_name: s
 def _full_context(
     pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, *, fails_unknown: bool = False
 ) -> CommandContext:
-    earlier = _earlier_commands(pod, container, script)
+    earlier, unknown_volumes = _earlier_containers(pod, container, script)
     shared_mounts = shared_mount_paths(pod, container) if earlier else ()
-    return _context(
-        pod,
-        container,
-        script,
-        shared_mounts,
-        earlier,
+    return replace(
+        _context(pod, container, script, shared_mounts, _mounts_of(container, unknown_volumes)),
+        earlier=earlier,
         fails_unknown=script.fails_unknown_programs(default=fails_unknown),
     )
 
@@ -223,7 +224,8 @@ def handler_timeline(
     has_script = script.command(container["name"]) is not None
     if not has_script and program_of_run(pod, container, script, fails_unknown=fails_unknown)() is not None:
         shared_mounts = shared_mount_paths(pod, container)
-        main_context = _context(pod, container, script, shared_mounts, fails_unknown=fails)
+        places = unknown_places(pod, container, script)
+        main_context = replace(_context(pod, container, script, shared_mounts, places), fails_unknown=fails)
         main = invocation_of(container, main_context)
     if main is None:
         folders: tuple[str, ...] | None = _empty_folders_beside_server(pod, container, script)
@@ -333,14 +335,11 @@ def _context(
     container: ReadOnlyTree,
     script: Script,
     shared_mounts: MountPaths,
-    earlier: tuple[Invocation, ...] = (),
-    *,
-    fails_unknown: bool = False,
+    places: UnknownPlaces,
 ) -> CommandContext:
     return CommandContext(
         hostname=hostname_of(pod),
         year=_year_of(pod),
-        fails_unknown=fails_unknown,
         script=script.command(container["name"]),
         environment=partial(known_environment, pod, container),
         identity=identity_of(pod, container),
@@ -349,34 +348,22 @@ def _context(
         folders=volume_folders(pod, container),
         protection=write_protection(pod, container),
         shared_mounts=shared_mounts,
-        earlier=earlier,
-        unknown_places=unknown_places(pod, container, script),
+        unknown_places=places,
     )
 
 
 def unknown_places(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> UnknownPlaces:
     """Return where a container has volumes into which earlier init containers that are not simulated may have written."""
-    if not pod["spec"].get("initContainers"):
-        return ()
-    images = {
-        mount["name"]: other.get("image") or ""
-        for other in earlier_writers(pod, container)
-        if _is_unknown(pod, other, script)
-        for mount in other.get("volumeMounts") or ()
-    }
+    return _mounts_of(container, _earlier_containers(pod, container, script).unknown_volumes)
+
+
+def _mounts_of(container: ReadOnlyTree, images: Mapping[str, str]) -> UnknownPlaces:
+    """Return where a container mounts volumes, with the images that are known by the volumes' names."""
     return tuple(
         (normpath(mount["mountPath"]), images[mount["name"]])
         for mount in container.get("volumeMounts") or ()
         if mount["name"] in images
     )
-
-
-def _is_unknown(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
-    if live_command(pod, container) or script.times_runs:
-        return False
-    if program.command_of(container) or script.command(container["name"]) is not None:
-        return bool(unknown_program(pod, container, script))
-    return not knows_image(container)
 
 
 def _year_of(pod: ReadOnlyTree) -> int:
@@ -385,17 +372,42 @@ def _year_of(pod: ReadOnlyTree) -> int:
     return int(created[:4]) if created else ANY_YEAR
 
 
-def _earlier_commands(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> tuple[Invocation, ...]:
-    """Return the commands of the init containers that run before a container and share volumes with others."""
+class _EarlierContainers(NamedTuple):
+    """What the init containers that run before a container leave in volumes."""
+
+    commands: tuple[Invocation, ...]
+    """Those that share volumes with others."""
+    unknown_volumes: Mapping[str, str]
+    """The images that are not simulated and may have written into volumes, by the volumes' names."""
+
+
+def _earlier_containers(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> _EarlierContainers:
+    """Walk through the init containers once: what one of them reads depends on those before it."""
     others = pod["spec"].get("initContainers")
     if not others or not container.get("volumeMounts"):
-        return ()
-    invocations = (
-        invocation_of(other, _context(pod, other, script, shared_mounts))
-        for other in takewhile(lambda other: other["name"] != container["name"], others)
-        if (shared_mounts := shared_mount_paths(pod, other))
-    )
-    return tuple(invocation for invocation in invocations if invocation is not None)
+        return _EarlierContainers((), {})
+    commands: tuple[Invocation, ...] = ()
+    images: dict[str, str] = {}
+    read_only = api_volume_names(pod)
+    for other in takewhile(lambda other: other["name"] != container["name"], others):
+        mounts = shared_mount_paths(pod, other)
+        context = _context(pod, other, script, mounts, _mounts_of(other, images))
+        if _is_unknown(pod, other, script, replace(context, earlier=commands)):
+            volumes = {mount["name"] for mount in other.get("volumeMounts") or ()} - read_only
+            images |= dict.fromkeys(volumes, other.get("image") or "")
+        if mounts and (command := invocation_of(other, context)):
+            commands = (*commands, command)
+    return _EarlierContainers(commands, images)
+
+
+def _is_unknown(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, context: CommandContext) -> bool:
+    if live_command(pod, container) or script.times_runs:
+        return False
+    argv = program.command_of(container)
+    if not argv and script.command(container["name"]) is None:
+        return not knows_image(container)
+    # A file of an object is read when the container starts.
+    return not is_file_of_object(pod, container, argv) and bool(_unknown_program_in(pod, container, context))
 
 
 def port_answer(pod: ReadOnlyTree, request: PortProbe, script: Script, *, seconds: float = 0.0) -> PortAnswer:

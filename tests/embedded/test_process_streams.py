@@ -147,7 +147,8 @@ def webhook_without_pods(cluster, pods, tmp_path):
         "admissionReviewVersions": ["v1"],
     }
     hooks = official.AdmissionregistrationV1Api(cluster.kubernetes())
-    hooks.create_mutating_webhook_configuration({"metadata": {"name": "hook"}, "webhooks": [webhook]})
+    of_configuration = {"name": "hook", "annotations": {"mockube.dev/simulated-webhooks": "refuse"}}
+    hooks.create_mutating_webhook_configuration({"metadata": of_configuration, "webhooks": [webhook]})
     yield
     hooks.delete_mutating_webhook_configuration("hook")
 

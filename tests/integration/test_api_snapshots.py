@@ -82,7 +82,7 @@ async def test_restored_revision_has_the_sender_of_the_snapshot_as_its_author(cl
     assert (author.user, author.agent, author.verb, author.audit_id) == (
         "admin",
         "tool/v1",
-        "put",
+        "restore",
         "restore-1",
     )
 
@@ -97,7 +97,7 @@ async def test_author_of_a_restore_outlives_the_server(tmp_path):
     reopened = await DurableStore.open(tmp_path, clock=clock)
     async with running(kv=reopened, clock=clock) as client:
         author = client.server.registry.journal.author(revision)
-        assert (author.user, author.verb) == ("admin", "put")
+        assert (author.user, author.verb) == ("admin", "restore")
 
 
 async def test_restore_that_changes_nothing_names_no_author_for_an_old_revision(client):

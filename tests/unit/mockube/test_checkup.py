@@ -8,7 +8,7 @@ from mockube.checkup import CHECKS, CheckResult, run_checks
 from mockube.clusters.named_cluster import cluster_folder, write_record
 from mockube.component_base.clock import SteppedClock
 from mockube.kubectl import INSTALL_COMMANDS
-from tests.support.processes.clusters import STARTING
+from tests.support.processes.clusters import starting
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_killed_cluster_is_reported_with_advice(environment):
     assert problem_of("clusters", environment).verdict is CheckResult.OK
     folder = cluster_folder("one", environment)
     folder.prepare()
-    write_record(folder, STARTING)
+    write_record(folder, starting())
     finding = problem_of("clusters", environment)
     assert finding.verdict is CheckResult.WRONG
     assert "`mockube down --name=one`" in finding.message

@@ -18,9 +18,15 @@ from mockube.clusters.named_cluster import (
 from mockube.component_base.clock import SteppedClock
 from mockube.failure import Missing
 from tests.support.event_loop import until
-from tests.support.processes.clusters import STARTING, ready
+from tests.support.processes.clusters import ready, starting
 
-READY = ready("https://x")
+
+def ready_record():
+    return ready("https://x")
+
+
+def record_of_another_process():
+    return replace(ready_record(), pid=1)
 
 
 @pytest.mark.parametrize(
@@ -28,20 +34,20 @@ READY = ready("https://x")
     [
         pytest.param(None, False, ClusterState.STOPPED, id="no record, not locked"),
         pytest.param(None, True, ClusterState.STARTING, id="no record, locked"),
-        pytest.param(STARTING, True, ClusterState.STARTING, id="starting record, locked"),
-        pytest.param(READY, True, ClusterState.RUNNING, id="ready record, locked"),
+        pytest.param(starting, True, ClusterState.STARTING, id="starting record, locked"),
+        pytest.param(ready_record, True, ClusterState.RUNNING, id="ready record, locked"),
         pytest.param(
-            replace(READY, pid=1),
+            record_of_another_process,
             True,
             ClusterState.STARTING,
             id="record of another process, locked",
         ),
-        pytest.param(READY, False, ClusterState.DEAD, id="ready record, not locked"),
+        pytest.param(ready_record, False, ClusterState.DEAD, id="ready record, not locked"),
     ],
 )
 async def test_state_follows_record_and_lock(folder, written, held, state):
     if written:
-        write_record(folder, written)
+        write_record(folder, written())
     if held:
         async with hold_lock(folder, SteppedClock()):
             assert inspect_cluster(folder).state is state
@@ -79,6 +85,6 @@ def test_missing_cluster_is_reported_with_command_to_start_it(environment, folde
 
 
 async def test_running_cluster_is_found_with_its_record(environment, folder):
-    write_record(folder, READY)
+    write_record(folder, ready_record())
     async with hold_lock(folder, SteppedClock()):
-        assert running_cluster("one", environment) == (folder, READY)
+        assert running_cluster("one", environment) == (folder, ready_record())
