@@ -157,14 +157,14 @@ async def _run_to_end(  # noqa: PLR0913, PLR0917 - as above
     reply: bytes | None = None
     commands = 0
     """The commands of this turn."""
-    all_commands = 0
+    commands_without_wait = 0
     short_sleeps = 0.0
     try:
         while True:
             effect = execution.send(reply) if reply else next(execution)
             if isinstance(effect, CommandStart):
-                commands, all_commands = commands + 1, all_commands + 1
-                if all_commands % SLICE == 0:
+                commands, commands_without_wait = commands + 1, commands_without_wait + 1
+                if commands_without_wait % SLICE == 0:
                     on_work()
             if commands >= SLICE:
                 commands = 0
@@ -180,6 +180,7 @@ async def _run_to_end(  # noqa: PLR0913, PLR0917 - as above
                 pace.pass_time(effect.seconds, effect.cores)
                 commands = await _let_others_run(commands)
             elif isinstance(effect, Sleep):
+                commands_without_wait = 0
                 short_sleeps, reply = 0.0, await _sleep_after(effect, short_sleeps, pace, sleep, after_sleep)
             else:
                 reply = await _apply_effect(effect, streams)

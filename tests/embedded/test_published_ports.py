@@ -22,7 +22,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-RANGE = f"127.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}.0/24"
 ECHO = """
 import asyncio, os
 async def serve(reader, writer):
@@ -50,9 +49,14 @@ while True:
 """
 
 
+def addresses():
+    """Return a range for load balancers that no other process of the tests uses."""
+    return f"127.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}.0/24"
+
+
 @pytest.fixture(scope="module")
 def cluster():
-    flags = ["--publish", f"--load-balancer-cidr={RANGE}"]
+    flags = ["--publish", f"--load-balancer-cidr={addresses()}"]
     with Cluster(nodes=1, images=IMAGES, manager_flags=flags) as started:
         yield started
 
@@ -137,7 +141,7 @@ def test_node_port_leads_to_pod_with_address_of_its_node(cluster, web):
 
 def test_load_balancer_has_address_of_its_own(cluster, web):
     endpoint = publish(cluster, "balanced", web, "LoadBalancer", externalTrafficPolicy="Local")
-    assert endpoint[0].startswith(RANGE.partition(".0/")[0])
+    assert endpoint[0].startswith(addresses().partition(".0/")[0])
     assert read(endpoint, "/clientip") == "127.0.0.1:40000"
     script = f"wget -qO- {cluster.get('Service', 'balanced')['status']['loadBalancer']['ingress'][0]['ip']}/hostname"
     cluster.apply(
