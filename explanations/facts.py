@@ -18,6 +18,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 _T = TypeVar("_T")
 
 _ACCOUNT: Final = "system:serviceaccount:"
+_ANONYMOUS: Final = "system:anonymous"
 EVENTS: Final = GroupResource("", "events")
 
 
@@ -284,9 +285,12 @@ def _events_about(obj: ReadOnlyTree) -> EventsOf:
 
 
 def is_component(user: str) -> bool:
-    """Return whether a user is a part of the control plane or a node, and no person, nor a program of the cluster's users."""
+    """Return whether a user is a part of the control plane or a node, and no person, nor a program of the cluster's users.
+
+    Requests of the anonymous user are those of a client without valid credentials.
+    """
     is_account_of_users = user.startswith(_ACCOUNT) and not user.startswith(f"{_ACCOUNT}kube-system:")
-    return user.startswith("system:") and not is_account_of_users
+    return user.startswith("system:") and user != _ANONYMOUS and not is_account_of_users
 
 
 def value_at(tree: ReadOnlyTree | None, path: FieldPath) -> Any:

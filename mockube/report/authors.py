@@ -4,12 +4,10 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.explanations.facts import is_component
 from mockube.history.authors import program_of
 
-_SYSTEM: Final = "system:"
 _ACCOUNTS: Final = "system:serviceaccount:"
-_ANONYMOUS: Final = "system:anonymous"
-_OWN_ACCOUNTS: Final = "system:serviceaccount:kube-"
 
 
 class Author(NamedTuple):
@@ -27,20 +25,11 @@ class Author(NamedTuple):
         return f"{self.user} ({self.program})" if self.program not in ("", self.user) else self.user
 
 
-def is_component(user: str) -> bool:
+def is_component_author(user: str) -> bool:
     """Return whether the author of a write is a part of the control plane, or a node; one that is not known counts as one."""
-    return not user or is_component_client(user)
+    return not user or is_component(user)
 
 
 def rank_of(user: str) -> int:
     """Return the place of a user in a list of authors: people, programs with accounts of their own, the control plane."""
-    return 2 if is_component(user) else 1 if user.startswith(_ACCOUNTS) else 0
-
-
-def is_component_client(user: str) -> bool:
-    """Return whether requests of a user are those of a part of the control plane, or of a node.
-
-    Those without a user, or of the anonymous one, are of a client without valid credentials.
-    """
-    is_account = user.startswith(_ACCOUNTS) and not user.startswith(_OWN_ACCOUNTS)
-    return user.startswith(_SYSTEM) and user != _ANONYMOUS and not is_account
+    return 2 if is_component_author(user) else 1 if user.startswith(_ACCOUNTS) else 0

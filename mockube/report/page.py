@@ -15,8 +15,9 @@ from typing import Final
 import orjson
 
 from mockube.apimachinery.tree import Tree
+from mockube.explanations.facts import is_component
 
-from .authors import is_component, is_component_client
+from .authors import is_component_author
 from .bundle import bundle
 from .markdown import markdown_of
 from .recording import RecordedRun, Recording
@@ -135,7 +136,8 @@ def max_bytes(changes: int) -> int:
 def data_of(recording: Recording, summary: Tree) -> Tree:
     """Return what the page shows."""
     authors = [
-        {**author, "isComponent": is_component(author["user"])} for author in summary.get("authors", ())
+        {**author, "isComponent": is_component_author(author["user"])}
+        for author in summary.get("authors", ())
     ]
     return {
         "summary": {**summary, "authors": authors},
@@ -147,7 +149,7 @@ def data_of(recording: Recording, summary: Tree) -> Tree:
         "changes": recording.changes,
         "requests": recording.requests,
         "components": sorted(
-            filter(is_component_client, {each["spec"].get("user", "") for each in recording.requests})
+            filter(is_component, {each["spec"].get("user", "") for each in recording.requests})
         ),
         "marks": recording.marks,
         "faults": recording.faults,

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.command_client import AGENT
-
-from .authors import is_component_client
+from mockube.explanations.facts import is_component
 
 _USUAL: Final = (404, 409, 410)
 """What is not there, conflicts and expired versions belong to the usual course."""
@@ -59,4 +58,4 @@ def _is_refused(request: ReadOnlyTree) -> bool:
         return False
     if status.get("fault"):
         return True
-    return code not in _USUAL and not is_component_client(request["spec"].get("user", ""))
+    return code not in _USUAL and not is_component(request["spec"].get("user", ""))

@@ -11,7 +11,7 @@ from mockube.history.authors import verb_of
 from mockube.history.field_values import ABSENT, FieldChange, changes_of
 from mockube.history.replay import ReplayedObject
 
-from .authors import Author, is_component, rank_of
+from .authors import Author, is_component_author, rank_of
 from .recording import ObjectIdentity
 
 MAX_FIELDS: Final = 6
@@ -120,8 +120,8 @@ class Writes:
     def of_objects(self, identities: Iterable[ObjectIdentity], limit: int) -> Sequence[Tree]:
         """Return the last writes of objects, the newest first: what clients want of them, and their last status."""
         changes = [change for identity in identities for change in self._by_object.get(identity, ())]
-        of_clients = [change for change in changes if not is_component(Author.of(change).user)]
-        others = [change for change in changes if is_component(Author.of(change).user)]
+        of_clients = [change for change in changes if not is_component_author(Author.of(change).user)]
+        others = [change for change in changes if is_component_author(Author.of(change).user)]
         last_of = {(Author.of(change), ObjectIdentity.of_change(change)): change for change in others}
         newest_first = sorted(of_clients, key=_revision)[::-1][:limit]
         rest = sorted(last_of.values(), key=_revision)[::-1][: limit - len(newest_first)]

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.apimachinery.patch.json_difference import patched
-from mockube.report.authors import Author, is_component
+from mockube.report.authors import Author, is_component_author
 from mockube.report.recording import ObjectIdentity
 from mockube.report.refusals import is_own_call, refusals
 from mockube.report.writes import Writes
@@ -126,9 +126,11 @@ def test_writes_of_clients_to_an_object_are_not_lost_among_those_of_controllers(
 
 
 def test_operator_is_no_component():
-    assert not is_component("system:serviceaccount:shop:operator")
-    assert is_component(CONTROLLER)
-    assert is_component("system:node:node-1")
+    assert not is_component_author("system:serviceaccount:shop:operator")
+    assert is_component_author(CONTROLLER)
+    assert is_component_author("system:node:node-1")
+    assert is_component_author("")
+    assert not is_component_author("system:anonymous")
     assert str(Author("", "")) == "(not known)"
 
 
