@@ -38,8 +38,11 @@ check: ## Check format, style and types, and run the unit tests: about two minut
 	@"$(MAKE)" --no-print-directory lint types
 	@"$(MAKE)" --no-print-directory test ARGS="tests/unit tests/packs/*/unit -q $(ARGS)"
 
-test: environment ## Run every test
+test: environment ## Run the tests that need Python only: before you propose a change
 	@$(PYTEST) --workers auto $(ARGS)
+
+test-rest: environment ## Run what `make test` leaves out: with a browser, Go, kubectl and other programs, and pages that run for long
+	@$(PYTEST) --workers auto --tier rest $(ARGS)
 
 test-all: definitions ## Run every test with all its cases, as before a release: a fault at every write, 50,000 hostile requests, 10,000 streams
 	@MOCKUBE_EVERY_DISTURBANCE=1 MOCKUBE_FULL_SIZE=1 MOCKUBE_HOSTILE_REQUESTS=50000 MOCKUBE_STREAM_ROUNDS=10000 HYPOTHESIS_PROFILE=release \
