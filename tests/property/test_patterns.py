@@ -11,14 +11,17 @@ from time import thread_time
 
 import pytest
 
+from mockube.apiserver.control.patterns import MAX_PATTERN, Pattern
 from tests.support.hostile import adversarial_texts, pattern_walk
-from tests.support.hostile.doubling import Growth, check_linear, without_collections
+from tests.support.hostile.doubling import Growth, check_linear, cost, without_collections
 
 SIZE = 2_500
 NEGLIGIBLE = 0.0015
 """Seconds for 5,000 characters: a quadratic expression takes ten times as long."""
 TOO_LONG = 0.05
 """Seconds of the processor for one text, after which a match is interrupted."""
+MARGIN = 10
+"""How many times as long as its figure a pattern of a user may take: on a machine without load it takes less than once."""
 SAMPLE_SIZES = (28, 60, 160, 640, 2 * SIZE)
 """Small ones are for expressions that look ahead for the end of a short text."""
 
@@ -97,6 +100,32 @@ def test_patterns_are_linear(place):
         for (compiled, ways), where in every.items()
         if (problem := slow_text(compiled, ways))
     }
+    assert not slow
+
+
+def user_patterns():
+    """Return patterns of few and of many parts, short and long ones, that fail late."""
+    for unit in ("a", "?", "[a-z]", "[!b]", "ab", "a?", "é"):
+        for lead in ("*", "a*"):
+            for tail in ("", "*", "b", "*b", "?b"):
+                room = MAX_PATTERN - len(lead) - len(tail)
+                most = room // len(unit)
+                yield from (lead + unit * times + tail for times in (1, 2, 8, most // 8, most // 2, most))
+                yield from (lead + f"{unit}*" * times + tail for times in (2, room // (len(unit) + 1)))
+                half = unit * ((room // 2 - 1) // len(unit))
+                yield f"{lead}{half}*{half}{tail}"
+
+
+@pytest.mark.slow
+def test_patterns_of_users_take_no_longer_than_they_cost():
+    units = ("a", "ab", "a" * 15 + "b", "é")
+    texts = [(unit * MAX_PATTERN)[:MAX_PATTERN] for unit in units] + ["a" * (MAX_PATTERN - 1) + "b"]
+    slow = {}
+    for pattern in user_patterns():
+        compiled = Pattern(pattern)
+        most = max(cost(compiled.matches, text, runs=3) for text in texts)
+        if most > compiled.cost * MARGIN / 1_000_000:
+            slow[pattern] = most
     assert not slow
 
 

@@ -32,7 +32,7 @@ _COMPILERS = {"fnmatch", "glob", "re2", "regex", "sre_compile", "sre_parse"}
 _ENGINE = "apimachinery/regexp/engine.py"
 """The only module that may import re2, which is linear."""
 _OF_USERS = "apiserver/control/patterns.py"
-"""The module that compiles what users write, of limited length and with a limit of its cost: its own tests hold them."""
+"""The module that compiles what users write: it limits lengths and knows the costs, which are compared with measured ones."""
 _MATCHES_OF_PATHS = {"match", "full_match", "glob", "rglob"}
 """The methods of pathlib that compile their argument with fnmatch."""
 _MAY_HAVE_PATTERNS = re.compile(
