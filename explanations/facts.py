@@ -150,6 +150,16 @@ class Allowed(Struct, frozen=True, kw_only=True):
         return "create subjectaccessreviews.authorization.k8s.io"
 
 
+class LossOf(Struct, frozen=True, kw_only=True):
+    """The role or binding by whose change or deletion a user lost a right, before a time."""
+
+    right: Allowed
+    time: str
+
+    def __str__(self) -> str:
+        return "list changes.control.mockube.dev"
+
+
 Question: TypeAlias = (
     ObjectsOf
     | ObjectNamed
@@ -161,6 +171,7 @@ Question: TypeAlias = (
     | WritesOf
     | DryRun
     | Allowed
+    | LossOf
 )
 Answer: TypeAlias = Sequence[ReadOnlyTree] | ReadOnlyTree | Sequence[str] | str | bool | None
 
@@ -252,6 +263,14 @@ class Facts:
         """Return whether a user may do something now; None if whoever asks may not know."""
         answer = self._answer(question)
         return answer if isinstance(answer, bool) else None
+
+    def loss_of(self, right: Allowed, time: str) -> ReadOnlyTree | None:
+        """Return the role or binding by which a user lost a right before a time, with the `field` that was changed if it still exists.
+
+        None if no write took the right, or if whoever asks may not know.
+        """
+        answer = self._answer(LossOf(right=right, time=time))
+        return answer if isinstance(answer, dict) else None
 
     def writes_of(self, question: WritesOf) -> Sequence[ReadOnlyTree]:
         """Return the newest writes that changed a field, the newest first; none if the user may not read them."""

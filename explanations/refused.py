@@ -95,21 +95,34 @@ def _forbidden(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], f
     question = _question(spec)
     user, action = spec.get("user") or "", _action(spec)
     allowed = facts.is_allowed(question)
+    loss, origins = "", list[Origin]()
+    lost = facts.loss_of(question, spec.get("time") or "")
+    if lost is not None:
+        origins = [Origin.of(lost, *filter(None, [lost["field"]]))]
+        loss = _loss(lost)
     if allowed:
         return Explanation(
-            cause=f"no rule let {user} {action} then; a rule does now",
+            cause=f"no rule let {user} {action} then{loss}; a rule does now",
             evidence=evidence,
             remedies=[Remedy(text="Send the request again.")],
+            origins=origins,
         )
     reason = _reason_of_authorizer(message)
     if reason:
         return Explanation(cause=f"an authorizer does not let {user} {action}: {reason}", evidence=evidence)
     rule = f"no rule lets {user} {action}" if allowed is False else f"{user} was not allowed then to {action}"
     return Explanation(
-        cause=rule,
+        cause=f"{rule}{loss}",
         evidence=[*evidence, *_bindings(spec, facts)],
         remedies=[*_grant(spec)],
+        origins=origins,
     )
+
+
+def _loss(lost: ReadOnlyTree) -> str:
+    namespace = f" of the namespace {meta.namespace(lost)}" if meta.namespace(lost) else ""
+    end = f"its {lost['field']} were changed" if lost["field"] else "it was deleted"
+    return f": the {meta.kind(lost)} {meta.name(lost)}{namespace} did, until {end}"
 
 
 def _is_of_authorizers(message: str, verb: str) -> bool:

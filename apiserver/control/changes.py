@@ -215,10 +215,16 @@ class Changes(RecordStrategy):
     async def _build(self, written: _Written) -> StoredObject:
         return self._stored(written)
 
-    async def of_object(self, row: Resource, namespace: str, name: str) -> AsyncGenerator[ObjectWrite, None]:
+    def of_object(self, row: Resource, namespace: str, name: str) -> AsyncGenerator[ObjectWrite, None]:
         """Yield the writes of one object in the history, the oldest first, also of those before it that had its name."""
+        return self._writes(_Scope(key=self._cluster.layout.object(row, namespace, name), range_end=None))
+
+    def of_resource(self, row: Resource) -> AsyncGenerator[ObjectWrite, None]:
+        """Yield the writes of all objects of a resource in the history, the oldest first."""
+        return self._writes(self._all_of(row, ""))
+
+    async def _writes(self, scope: _Scope) -> AsyncGenerator[ObjectWrite, None]:
         head = await self._cluster.watch_cache.fresh()
-        scope = _Scope(key=self._cluster.layout.object(row, namespace, name), range_end=None)
         async with aclosing(self._history(scope, 0, head)) as history:
             async for written in history:
                 event, entry = written.event, self._entry_of(written)
@@ -323,7 +329,10 @@ class Changes(RecordStrategy):
         name = selector.requires_exact_match("name") or ""
         if name and "/" not in name and (namespace or not row.namespaced):
             return _Scope(key=layout.object(row, namespace, name), range_end=None)
-        prefix = layout.scope(row, namespace if row.namespaced else "")
+        return self._all_of(row, namespace if row.namespaced else "")
+
+    def _all_of(self, row: Resource, namespace: str) -> _Scope:
+        prefix = self._cluster.layout.scope(row, namespace)
         return _Scope(key=prefix, range_end=prefix_end(prefix))
 
     def _located(self, events: Sequence[Event]) -> Sequence[_Written]:

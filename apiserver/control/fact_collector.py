@@ -38,6 +38,7 @@ from mockube.explanations.facts import (
     EventsOf,
     Facts,
     LogOf,
+    LossOf,
     NotCollected,
     ObjectNamed,
     ObjectsOf,
@@ -50,6 +51,7 @@ from mockube.explanations.facts import (
 
 from .access import decide, is_allowed
 from .changes import CHANGE, Changes, ObjectWrite
+from .lost_rights import find_loss
 
 LOG_LINES: Final = 10
 MAX_ROUNDS: Final = 500
@@ -109,6 +111,7 @@ class FactCollector:
             WritesOf: self._writes,
             DryRun: self._dry_run,
             Allowed: self._allowed,
+            LossOf: self._loss,
         }
 
     async def explain(self, explain: Callable[[Facts], Any]) -> Any:
@@ -216,13 +219,27 @@ class FactCollector:
         return () if row is None else sorted({*watching_programs(self._cluster, row, namespace)})
 
     async def _allowed(self, question: Allowed) -> Answer | object:
-        is_own = (question.user, {*question.groups}) == (self._user.name, {*self._user.groups})
-        if not is_own and not await self.may("create", _REVIEWS, ""):
+        if not await self._may_review(question):
             return REFUSED
-        fields = asdict(question)
-        user = User(name=fields.pop("user"), groups=fields.pop("groups"))
-        allowed = await decide(self._cluster, Attributes(user=user, **fields))
+        allowed = await decide(self._cluster, _attributes(question))
         return REFUSED if allowed is None else allowed
+
+    async def _may_review(self, question: Allowed) -> bool:
+        """Return whether the user may know what a user may do: itself, or any one."""
+        is_own = (question.user, {*question.groups}) == (self._user.name, {*self._user.groups})
+        return is_own or await self.may("create", _REVIEWS, "")
+
+    async def _loss(self, question: LossOf) -> Answer | object:
+        may_list_changes = await self.may("list", CHANGE.group_resource, "")
+        if not (may_list_changes and await self._may_review(question.right)):
+            return REFUSED
+        attributes = _attributes(question.right)
+        loss = await find_loss(self._cluster, self._sources.changes, attributes, question.time)
+        if loss is None:
+            return None
+        if not await self.may("list", loss.row.group_resource, meta.namespace(loss.object)):
+            return REFUSED
+        return {**_head(loss.object, loss.row), "field": loss.field}
 
     async def _writes(self, question: WritesOf) -> Answer | object:
         row = self._row(question.group, question.kind)
@@ -280,6 +297,12 @@ class FactCollector:
     ) -> Sequence[ReadOnlyTree]:
         self._bytes += sum(len(each.text) for each in stored)
         return await yield_between_batches(partial(_readable, resource), stored)
+
+
+def _attributes(question: Allowed) -> Attributes:
+    fields = asdict(question)
+    user = User(name=fields.pop("user"), groups=fields.pop("groups"))
+    return Attributes(user=user, **fields)
 
 
 def _written_value(tree: ReadOnlyTree | None, question: WritesOf) -> Any:

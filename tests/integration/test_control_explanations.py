@@ -132,6 +132,52 @@ async def test_explanation_without_right_to_list_changes_has_no_writes():
         }
 
 
+ROLES = "/apis/rbac.authorization.k8s.io/v1"
+
+
+async def refusal_of(client, user):
+    """Let a user create a pod without the right to, and return the explanation."""
+    refused = await client.post(PODS, POD, **{"Impersonate-User": user})
+    assert refused.status == 403
+    answer = await client.post(EXPLANATIONS, control_object("Explanation", spec={"request": {}}))
+    return answer.body["status"]
+
+
+async def test_refusal_after_removed_binding_names_who_removed_it():
+    async with running_with_roles() as client:
+        await allow(client, "ada", [{"apiGroups": [""], "resources": ["pods"], "verbs": ["create"]}])
+        bob = {"Impersonate-User": "bob", "Impersonate-Group": "system:masters"}
+        assert (await client.delete(f"{ROLES}/clusterrolebindings/b", **bob)).status == 200
+        status = await refusal_of(client, "ada")
+        assert status["cause"].endswith("the ClusterRoleBinding b did, until it was deleted")
+        (origin,) = status["origins"]
+        assert origin["object"]["name"] == "b"
+        assert [(each["type"], each["user"]) for each in origin["writes"]] == [
+            ("DELETED", "bob"),
+            ("ADDED", "admin"),
+        ]
+        assert origin["command"] == "mockube log clusterrolebinding/b"
+
+
+async def test_refusal_after_changed_role_offers_its_rules():
+    async with running_with_roles() as client:
+        await allow(client, "ada", [{"apiGroups": [""], "resources": ["pods"], "verbs": ["create"]}])
+        rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]
+        bob = {"Impersonate-User": "bob", "Impersonate-Group": "system:masters"}
+        await client.patch(f"{ROLES}/clusterroles/r", {"rules": rules}, **bob)
+        status = await refusal_of(client, "ada")
+        assert status["cause"].endswith("the ClusterRole r did, until its rules were changed")
+        assert status["remedies"][0]["text"].startswith("Undo what bob changed")
+
+
+async def test_refusal_of_a_user_that_never_had_the_right_has_no_origin():
+    async with running_with_roles() as client:
+        await allow(client, "ada", [{"apiGroups": [""], "resources": ["pods"], "verbs": ["create"]}])
+        assert (await client.delete(f"{ROLES}/clusterrolebindings/b")).status == 200
+        status = await refusal_of(client, "eve")
+        assert "origins" not in status
+
+
 async def test_remedy_that_the_server_refuses_is_not_offered(client):
     secrets = "/api/v1/namespaces/default/secrets"
     await client.post(secrets, {"metadata": {"name": "db"}, "immutable": True})

@@ -14,6 +14,7 @@ from mockube.explanations.facts import (
     EventsOf,
     Facts,
     LogOf,
+    LossOf,
     ObjectNamed,
     WatchersOf,
     WritesOf,
@@ -57,9 +58,9 @@ def resource_of(tree):
 class _Answers(dict):
     """The answers to all questions about some objects."""
 
-    def __init__(self, objects, logs, refused, watchers, allowed, writes):
+    def __init__(self, objects, logs, refused, *, watchers, allowed, writes, loss):
         super().__init__()
-        self._writes = writes
+        self._writes, self._loss = writes, loss
         self._watchers, self._allowed = watchers, allowed
         self._objects, self._logs, self._refused = objects, logs, refused
 
@@ -77,6 +78,8 @@ class _Answers(dict):
                 return ""
             case Allowed():
                 return self._allowed
+            case LossOf():
+                return self._loss
             case DependentsOf(namespace, _) | ContentsOf(namespace):
                 inside = [each for each in self._objects if meta.namespace(each) == namespace]
                 return [each for each in inside if _is_in(question, each)]
@@ -103,9 +106,12 @@ def _is_in(question, tree):
     return any(each["uid"] == question.uid for each in meta.owner_references(tree))
 
 
-def facts_of(*objects, logs=None, refused=(), watchers=(), allowed=False, writes=()):
+def facts_of(*objects, logs=None, refused=(), watchers=(), allowed=False, writes=(), loss=None):
     """Return the facts of objects; the user may not read the `refused` resources, and the server accepts each request."""
-    return Facts(NOW, FeatureGates(), _Answers(objects, logs or {}, refused, watchers, allowed, dict(writes)))
+    answers = _Answers(
+        objects, logs or {}, refused, watchers=watchers, allowed=allowed, writes=dict(writes), loss=loss
+    )
+    return Facts(NOW, FeatureGates(), answers)
 
 
 def thing(kind, name="web", *, api_version="v1", namespace="default", metadata=(), **fields):

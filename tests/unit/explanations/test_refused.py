@@ -103,6 +103,35 @@ def test_rights_that_were_granted_since():
     assert unread.cause == "ada was not allowed then to create pods in the namespace default"
 
 
+def lost(kind, name, field, **more):
+    return thing(kind, name, api_version=RBAC, field=field, **more)
+
+
+@pytest.mark.parametrize(
+    ("loss", "path", "end"),
+    [
+        (
+            lost("RoleBinding", "dev", ""),
+            (),
+            "the RoleBinding dev of the namespace default did, until it was deleted",
+        ),
+        (
+            lost("ClusterRole", "edit", "rules", namespace=""),
+            ("rules",),
+            "the ClusterRole edit did, until its rules were changed",
+        ),
+    ],
+)
+def test_role_or_binding_by_which_the_right_went_is_the_origin(loss, path, end):
+    name = loss["metadata"]["name"]
+    write = {"revision": 7, "type": "DELETED", "author": {"user": "bob"}}
+    found = explained(forbidden(), loss=loss, writes={(name, path): [write]})
+    assert found.cause == f"no rule lets ada create pods in the namespace default: {end}"
+    (origin,) = found.origins
+    assert (origin.object.kind, origin.object.name, origin.path) == (loss["kind"], name, path)
+    assert [each.user for each in origin.writes] == ["bob"]
+
+
 def test_reason_of_an_authorizer_is_the_cause():
     message = 'pods is forbidden: User "ada" cannot create resource "pods" in API group "" in the namespace "default"'
     found = explained(request(403, f"{message}: the office is closed"))
