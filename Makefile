@@ -57,7 +57,7 @@ flaky: environment ## Run every test ten times on too few processors, for a nigh
 conformance: environment ## Replay the recorded responses of a real cluster; CONFORMANCE_DIR names another folder of recordings
 	@$(PYTEST) --workers auto -rP tests/conformance $(ARGS)
 
-mutations: environment ## Remove each stage, filter and plugin in turn, and check that a unit test fails; ARGS="--only 'update without' --verbose"
+mutations: environment ## Remove each stage of the server, and rules of the other packages, and check that unit tests fail; ARGS="--package scheduler --seed 3"
 	@"$(BIN)/python" -m tests.mutations $(ARGS)
 
 cov: environment ## Run every test and list the lines that were not covered

@@ -1,57 +1,96 @@
-"""`make mutations`: remove each stage, filter and admission plugin in turn, and show that a unit test fails.
+"""`make mutations`: remove one rule at a time, and show that a unit test fails.
 
-    python -m tests.mutations --only "update without" --every-test
+    python -m tests.mutations --package server --only "update without" --every-test
+    python -m tests.mutations --package scheduler --seed 3 --count 60
 
-Ends with 1 if a mutant survives. `--every-test` runs all unit tests of the server's writes and requests on a mutant, not only
-those that are marked with it.
+Of the server, every stage, filter and admission plugin is left out in turn: it ends with 1 if one of these mutants survives. Of
+another package, a seed chooses conditions, operands, calls and entries of tables: it ends with 1 if more than 5 % survive.
+`--every-test` runs all unit tests of the server's writes and requests on a mutant, not only those that are marked with it.
 """
 
 import argparse
+import os
 import sys
 
 import pytest
 
 from .mutants import EQUIVALENT, MUTANTS
-from .run import MutationRun
+from .package import PACKAGES, SERVER, PackageRules
+from .run import MarkedTests, MutationRun, Outcome, Subject
 
 FOLDERS = ("registry", "admission", "request")
-"""Below tests/unit/apiserver, the folders of the tests that are run."""
+"""Below tests/unit/apiserver, the folders of the tests that are run for the server."""
+KILLED_SHARE = 0.95
+PLAIN = ("-qq", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-p", "no:xdist")
+WITHOUT_WARNING = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+"""The mutants have imported the server already."""
 
 
 def main() -> int:
     options = _options()
-    mutants = [
-        mutant
-        for mutant in MUTANTS
-        if mutant.name not in EQUIVALENT
-        and options.only in mutant.name
-        and (mutant.is_dangerous or not options.dangerous)
-    ]
-    run = MutationRun(mutants, (mutant.name for mutant in MUTANTS), every_test=options.every_test)
-    plain = ["-qq", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    plain += [
-        "-W",
-        "ignore::pytest.PytestAssertRewriteWarning",
-    ]  # the mutants have imported the server already
-    folders = [f"tests/unit/apiserver/{folder}" for folder in FOLDERS]
-    code = pytest.main([*plain, *folders], plugins=[run])
-    for outcome in run.outcomes:
+    codes = []
+    for package in options.package or (SERVER, *PACKAGES):
+        # Each package has a process of its own, whose memory is small, so that forks are quick.
+        child = os.fork()
+        if child == 0:
+            try:
+                os._exit(_run(package, options))
+            finally:
+                os._exit(1)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    return int(any(codes))
+
+
+def _run(package: str, options: argparse.Namespace) -> int:
+    subject: Subject
+    if package == SERVER:
+        mutants = [
+            mutant
+            for mutant in MUTANTS
+            if mutant.name not in EQUIVALENT
+            and options.only in mutant.name
+            and (mutant.is_dangerous or not options.dangerous)
+        ]
+        subject = MarkedTests(mutants, (mutant.name for mutant in MUTANTS), every_test=options.every_test)
+        folders = [f"tests/unit/apiserver/{folder}" for folder in FOLDERS]
+        needed = 1.0
+    else:
+        subject = PackageRules(PACKAGES[package], options.seed, options.count, options.only)
+        folders = [f"tests/unit/{PACKAGES[package]}"]
+        needed = KILLED_SHARE
+    outcomes: list[Outcome] = []
+
+    def note(outcome: Outcome) -> None:
+        outcomes.append(outcome)
         if not outcome.has_ended:
-            print(f"does not end: {outcome.mutant}\n    {outcome.test.partition('::')[2]}")
+            what = "does not end" if outcome.is_killed else "cannot be made"
+            print(f"{what}: {outcome.mutant}\n    {outcome.test.partition('::')[2]}", flush=True)
         elif not outcome.is_killed:
-            print(f"survives: {outcome.mutant}")
+            print(f"survives: {outcome.mutant}\n    {len(outcome.cpu_seconds)} tests", flush=True)
         elif options.verbose:
-            print(f"killed:   {outcome.mutant}\n    {outcome.test.partition('::')[2]}: {outcome.problem}")
+            test = outcome.test.partition("::")[2]
+            print(f"killed:   {outcome.mutant}\n    {test}: {outcome.problem}", flush=True)
+
+    run = MutationRun(subject, note)
+    code = pytest.main([*PLAIN, *WITHOUT_WARNING, *folders], plugins=[run])
     for problem in run.problems:
         print(problem)
-    killed = sum(outcome.is_killed for outcome in run.outcomes)
-    print(f"{killed} of {len(mutants)} mutants were killed")
-    return int(bool(run.problems) or killed < len(mutants) or code not in (0, 5))
+    killed = sum(outcome.is_killed for outcome in outcomes)
+    print(f"{package}: {killed} of {len(outcomes)} mutants were killed", flush=True)
+    return int(bool(run.problems) or killed < needed * len(outcomes) or code not in (0, 5))
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutations")
+    parser.add_argument(
+        "--package",
+        action="append",
+        choices=(SERVER, *PACKAGES),
+        help="the package to change, by default all; may be repeated",
+    )
     parser.add_argument("--only", default="", metavar="TEXT", help="run the mutants whose names contain it")
+    parser.add_argument("--seed", type=int, default=1, help="chooses the rules of a package that are removed")
+    parser.add_argument("--count", type=int, default=60, help="how many rules of a package are removed")
     parser.add_argument("--dangerous", action="store_true", help="run those of `make check`")
     parser.add_argument("--every-test", action="store_true", help="run all tests, not only the marked ones")
     parser.add_argument("--verbose", action="store_true", help="print which test killed each mutant, and how")

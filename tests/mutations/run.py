@@ -1,4 +1,4 @@
-"""Run the marked tests of each mutant in a forked process, after one collection: a mutant that no test notices survives."""
+"""Run the tests of each mutant in a forked process, after one collection: a mutant that no test notices survives."""
 
 import gc
 import math
@@ -6,7 +6,10 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Iterable, Mapping, Sequence
+import traceback
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import msgspec
 import pytest
@@ -16,7 +19,7 @@ from msgspec import Struct
 from .mutants import Mutant
 
 MARKER = "kills"
-CPU_SECONDS, SECONDS, TIMES_LONGER = 2, 60, 5
+CPU_SECONDS, SECONDS, TIMES_LONGER = 2, 20, 5
 """A test that takes so much longer on a mutant than without one does not end: it repeats a write for ever, or waits in vain."""
 
 
@@ -29,60 +32,96 @@ class Outcome(Struct, frozen=True, kw_only=True):
     problem: str = ""
     has_ended: bool = True
     is_killed: bool = False
-    """Whether a test failed, or a test that is marked with the mutant did not end."""
+    """Whether a test failed or did not end."""
     cpu_seconds: dict[str, float] = {}
     """What each test needed."""
 
 
-class MutationRun:
-    """A pytest plugin that runs mutants in place of the collected tests. `every_test` runs all tests, not only the marked ones."""
+class Work(NamedTuple):
+    """A mutant and the tests that may notice it."""
 
-    def __init__(self, mutants: Sequence[Mutant], known: Iterable[str], *, every_test: bool = False) -> None:
-        self._mutants = mutants
-        self._known = frozenset(known)
-        self._every_test = every_test
-        self.outcomes: list[Outcome] = []
+    mutant: Mutant
+    tests: Sequence[pytest.Item]
+    limits: Mapping[str, float]
+    """The CPU seconds that each test needs without a mutant."""
+
+
+class Subject(Protocol):
+    """What is changed: the server or another package."""
+
+    def works(self, items: Sequence[pytest.Item], problems: list[str]) -> Sequence[Work]:
+        """Return the mutants with their tests, which are some of the collected ones, and note why they prove nothing."""
+
+
+class MutationRun:
+    """A pytest plugin that runs mutants in place of the collected tests."""
+
+    def __init__(self, subject: Subject, note: Callable[[Outcome], object]) -> None:
+        self._subject = subject
+        self._note = note
         self.problems: list[str] = []
         """Why the run proves nothing: tests that fail without a mutant, or marks that name no mutant."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        tests = self._tests_by_mutant(session.items)
-        needed = {item.nodeid: item for mutant in self._mutants for item in tests.get(mutant.name, ())}
+        works = self._subject.works(session.items, self.problems)
         gc.collect()
         gc.freeze()
-        unchanged = _run_forked(Mutant("no mutant", lambda: None), [*needed.values()])
-        if unchanged.problem:
-            self.problems.append(f"{unchanged.test} fails without a mutant: {unchanged.problem}")
-            return True
-        self.outcomes = [
-            _run_forked(mutant, tests.get(mutant.name, ()), limits=unchanged.cpu_seconds)
-            for mutant in self._mutants
-        ]
+        killers = {}
+        for work in works:
+            outcome = run_forked(work)
+            self._note(outcome)
+            killers.update({item.nodeid: item for item in work.tests if item.nodeid == outcome.test})
+        for killer in killers.values():
+            if problem := run_forked(unchanged([killer])).problem:
+                self.problems.append(f"{killer.nodeid} fails without a mutant: {problem}")
         return True
 
-    def _tests_by_mutant(self, items: Sequence[pytest.Item]) -> dict[str, list[pytest.Item]]:
+
+class MarkedTests:
+    """Mutants of which each has tests that are marked with it. `every_test` tries all tests."""
+
+    def __init__(self, mutants: Sequence[Mutant], known: Iterable[str], *, every_test: bool = False) -> None:
+        self._mutants = mutants
+        self._known = frozenset(known)
+        self._every_test = every_test
+
+    def works(self, items: Sequence[pytest.Item], problems: list[str]) -> Sequence[Work]:
+        tests = self._tests_by_mutant(items, problems)
+        needed = {item.nodeid: item for mutant in self._mutants for item in tests.get(mutant.name, ())}
+        usual = run_forked(unchanged([*needed.values()]))
+        if usual.problem:
+            problems.append(f"{usual.test} fails without a mutant: {usual.problem}")
+            return []
+        return [Work(mutant, tests.get(mutant.name, ()), usual.cpu_seconds) for mutant in self._mutants]
+
+    def _tests_by_mutant(
+        self, items: Sequence[pytest.Item], problems: list[str]
+    ) -> dict[str, Sequence[pytest.Item]]:
         if self._every_test:
-            return {mutant.name: list(items) for mutant in self._mutants}
-        tests: dict[str, list[pytest.Item]] = {}
+            return {mutant.name: items for mutant in self._mutants}
+        tests = defaultdict[str, list[pytest.Item]](list)
         for item in items:
             for mark in item.iter_markers(MARKER):
                 for name in mark.args:
-                    tests.setdefault(name, []).append(item)
-        self.problems += [f"no mutant is called {name!r}" for name in sorted(tests.keys() - self._known)]
-        return tests
+                    tests[name].append(item)
+        problems += [f"no mutant is called {name!r}" for name in sorted(tests.keys() - self._known)]
+        return {**tests}
 
 
-def _run_forked(
-    mutant: Mutant, items: Sequence[pytest.Item], *, limits: Mapping[str, float] | None = None
-) -> Outcome:
-    """Run tests on a mutant. `limits` are the CPU seconds that each test needs without one."""
+def unchanged(tests: Sequence[pytest.Item]) -> Work:
+    return Work(Mutant("no mutant", lambda: None), tests, {})
+
+
+def run_forked(work: Work) -> Outcome:
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         # It never returns: nothing of this process, such as pytest's report, may run twice.
         try:
-            _run_here(mutant, items, writer, limits)
+            _run_here(work, writer)
+        except BaseException:  # noqa: BLE001 - it is printed
+            traceback.print_exc()
         finally:
             os._exit(0)
     os.close(writer)
@@ -92,43 +131,32 @@ def _run_forked(
     outcomes = [msgspec.json.decode(line, type=Outcome) for line in lines]
     if outcomes and outcomes[-1].has_ended:
         return outcomes[-1]
-    running = outcomes[-1].test if outcomes else ""
-    marked = {item.nodeid for item in items if _is_marked(item, mutant)}
-    return Outcome(
-        mutant=mutant.name,
-        test=running,
-        problem="the test did not come to its end",
-        has_ended=False,
-        is_killed=running in marked,
-    )
+    test = outcomes[-1].test if outcomes else ""
+    problem = "the test did not come to its end" if test else "the mutant could not be made"
+    return Outcome(mutant=work.mutant.name, test=test, problem=problem, has_ended=False, is_killed=bool(test))
 
 
-def _is_marked(item: pytest.Item, mutant: Mutant) -> bool:
-    return any(mutant.name in mark.args for mark in item.iter_markers(MARKER))
-
-
-def _run_here(
-    mutant: Mutant, items: Sequence[pytest.Item], writer: int, limits: Mapping[str, float] | None
-) -> None:
+def _run_here(work: Work, writer: int) -> None:
     """Write a line for each test that begins, so that the parent knows the one that does not end, and one at the end."""
 
     def report(outcome: Outcome) -> None:
         os.write(writer, msgspec.json.encode(outcome) + b"\n")
 
-    mutant.apply()
+    name = work.mutant.name
+    work.mutant.apply()
     cpu_seconds: dict[str, float] = {}
-    for item in items:
-        report(Outcome(mutant=mutant.name, test=item.nodeid, has_ended=False))
+    for item in work.tests:
+        report(Outcome(mutant=name, test=item.nodeid, has_ended=False))
         began = time.process_time()
-        if limits is not None:
-            _limit(limits[item.nodeid])
+        if item.nodeid in work.limits:
+            _limit(work.limits[item.nodeid])
         for result in runtestprotocol(item, log=False, nextitem=None):
             if result.failed:
                 problem = _problem(result)
-                report(Outcome(mutant=mutant.name, test=item.nodeid, problem=problem, is_killed=True))
+                report(Outcome(mutant=name, test=item.nodeid, problem=problem, is_killed=True))
                 return
         cpu_seconds[item.nodeid] = time.process_time() - began
-    report(Outcome(mutant=mutant.name, cpu_seconds=cpu_seconds))
+    report(Outcome(mutant=name, cpu_seconds=cpu_seconds))
 
 
 def _limit(usual_seconds: float) -> None:

@@ -38,10 +38,12 @@ def change(name, value):
 mutants = [
     Mutant("nothing", lambda: None), Mutant("fails", change("is_right", False)), Mutant("loops", change("ends", False))
 ]
-mutation_run = run.MutationRun(mutants, [mutant.name for mutant in mutants], every_test=True)
+outcomes = []
+subject_of_run = run.MarkedTests(mutants, [mutant.name for mutant in mutants], every_test=True)
+mutation_run = run.MutationRun(subject_of_run, outcomes.append)
 pytest.main(["-qq", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-p", "no:xdist", sys.argv[1]], plugins=[mutation_run])
 assert not mutation_run.problems, mutation_run.problems
-for each in mutation_run.outcomes:
+for each in outcomes:
     print(each.mutant, each.is_killed, each.has_ended, each.test.partition("::")[2])
 """
 

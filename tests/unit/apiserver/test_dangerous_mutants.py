@@ -10,7 +10,7 @@ SECONDS = 100
 
 def test_unit_tests_kill_dangerous_mutants():
     run = subprocess.run(
-        [sys.executable, "-m", "tests.mutations", "--dangerous"],
+        [sys.executable, "-m", "tests.mutations", "--package", "server", "--dangerous"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -1,0 +1,74 @@
+"""The mutants of a package: rules that are removed at sites which a seed chooses, each with the unit tests that reach it."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from .equivalent import EQUIVALENT_SITES
+from .reached import ReachedLines
+from .removal import Removals
+from .run import Work
+from .sites import Site, chosen, sites_of, tables_read
+
+ROOT = Path(__file__).parents[2]
+LONGEST_SECONDS = 20
+"""The processor time of the tests that are run on a mutant: hundreds of them reach some lines."""
+SERVER = "server"
+"""What is not changed by a choice of rules, but by all mutants of `mutants.py`."""
+PACKAGES = {
+    "scheduler": "scheduler",
+    "controllers": "controller_manager",
+    "kubelet": "kubelet",
+    "runtime": "container_runtime",
+    "publisher": "publisher",
+    "explanations": "explanations",
+    "operators": "mockube/operators",
+}
+"""The folder of each package, whose tests are in tests/unit."""
+
+
+class PackageRules(NamedTuple):
+    """Mutants of a package, of which none is equivalent as far as we know."""
+
+    folder: str
+    seed: int
+    count: int
+    only: str
+
+    def works(self, items: Sequence[pytest.Item], problems: list[str]) -> Sequence[Work]:
+        reached = ReachedLines(ROOT, self.folder, items)
+        problems += [f"{test} fails while its lines are recorded" for test in reached.failed]
+        sites = [
+            site
+            for site in sites_of(ROOT, self.folder)
+            if self.only in f"{site.file} {site.name}" and (site.file, site.name) not in EQUIVALENT_SITES
+        ]
+        removals = Removals(ROOT)
+        return [
+            Work(removals.mutant(site), [*_in_time(reached, self._lines(site))], reached.seconds)
+            for site in chosen(sites, seed=self.seed, count=self.count)
+        ]
+
+    def _lines(self, site: Site) -> dict[str, Sequence[int]]:
+        """Return the lines whose tests may notice a change of the site: for a table, those that read it."""
+        if not site.is_table:
+            return {site.file: site.lines}
+        is_private = site.owner.startswith("_")
+        files = [ROOT / site.file] if is_private else (ROOT / self.folder).rglob("*.py")
+        return {
+            str(file.relative_to(ROOT)): [
+                *tables_read(ast.parse(file.read_bytes()), site.owner, is_own=file == ROOT / site.file)
+            ]
+            for file in files
+        }
+
+
+def _in_time(reached: ReachedLines, lines: dict[str, Sequence[int]]) -> Iterator[pytest.Item]:
+    seconds = 0.0
+    for item in reached.tests_of(lines):
+        seconds += reached.seconds[item.nodeid]
+        if seconds < LONGEST_SECONDS:
+            yield item
