@@ -67,6 +67,24 @@ OpenBackend = Callable[[Forward], Awaitable["Backend | int"]]
 """Connects to a backend; returns the status of the error if that is not possible, or -1 if it is never answered."""
 
 
+class _ReadingClient:
+    """The stream of a client that has to read what is written to it."""
+
+    def __init__(self, stream: ByteStream, clock: Clock) -> None:
+        self._stream, self._clock = stream, clock
+
+    async def read(self, limit: int) -> bytes:
+        return await self._stream.read(limit)
+
+    async def write(self, data: bytes) -> None:
+        """Write, or raise StreamsClosed if the client does not read in time."""
+        try:
+            async with supervision.timeout(self._clock, limits.RESPONSE_SECONDS):
+                await self._stream.write(data)
+        except TimeoutError:
+            raise StreamsClosed from None
+
+
 class HttpProxy:
     """The requests of one client."""
 
@@ -78,7 +96,7 @@ class HttpProxy:
         clock: Clock,
         head: UnfinishedHead,
     ) -> None:
-        self._client = client
+        self._client = _ReadingClient(client, clock)
         self._router = router
         self._open_backend = open_backend
         self._clock = clock

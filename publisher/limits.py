@@ -21,6 +21,8 @@ KEEP_ALIVE_SECONDS: Final = 75.0
 """How long a connection may wait for its next request, as with ingress-nginx."""
 BODY_SECONDS: Final = 60.0
 """The time without a byte of a body after which its request gets 408, as with ingress-nginx."""
+RESPONSE_SECONDS: Final = 60.0
+"""How long a client may take to read a part of a response, as with ingress-nginx, and the rest once a connection is closed."""
 IDLE_SECONDS: Final = 3600.0
 """The time without a byte after which a connection ends."""
 SWEEP_SECONDS: Final = 30.0

@@ -9,8 +9,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from mockube.component_base import supervision
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.streams import StreamsClosed
+
+from . import limits
 
 _BACKLOG: Final = 1024
 _BUFFER: Final = 64 << 10
@@ -111,10 +114,15 @@ class SocketConnection:
         return True
 
     async def close(self) -> None:
-        """Send what is unsent, and close the connection."""
-        with suppress(OSError):
-            self._writer.close()
-            await self._writer.wait_closed()
+        """Send what is unsent, and close the connection; reset it if the client does not read in time."""
+        self._writer.close()
+        try:
+            async with supervision.timeout(self._clock, limits.RESPONSE_SECONDS):
+                await self._writer.wait_closed()
+        except TimeoutError:
+            self.reset()
+        except OSError:
+            pass
 
     def reset(self) -> None:
         """Break the connection, as the kernel does when nothing listens or a program was killed."""

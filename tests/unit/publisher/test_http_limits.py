@@ -1,6 +1,7 @@
 """What clients of published ports can cost: slow ones, many ones, and long heads that do not end."""
 
 import asyncio
+from socket import create_connection, create_server
 
 import pytest
 
@@ -10,6 +11,7 @@ from mockube.publisher import limits
 from mockube.publisher.connections import Connections
 from mockube.publisher.http_proxy import HttpProxy
 from mockube.publisher.http_routing import FixedAnswer, Forward
+from mockube.publisher.sockets import accept
 from mockube.publisher.unfinished_heads import UnfinishedHeads
 from tests.support.event_loop import yield_to_loop
 
@@ -40,6 +42,13 @@ class Client:
         self.received += data
 
 
+class DeafClient(Client):
+    """A client that reads nothing."""
+
+    async def write(self, _data):
+        await asyncio.Event().wait()
+
+
 class SilentBackend:
     """Reads everything, and answers nothing until it is closed."""
 
@@ -61,11 +70,11 @@ class SilentBackend:
 class Served:
     """A proxy that serves a client."""
 
-    def __init__(self, heads=None):
+    def __init__(self, heads=None, client=None):
         async def open_backend(_forward):
             return SilentBackend()
 
-        self.client, self.clock = Client(), SteppedClock()
+        self.client, self.clock = client or Client(), SteppedClock()
         head = (heads or UnfinishedHeads()).of(self, "192.0.2.7", lambda: None)
         proxy = HttpProxy(self.client, Router(), open_backend, self.clock, head)
         self.task = asyncio.create_task(proxy.serve("192.0.2.7", 80, uses_tls=False))
@@ -219,3 +228,31 @@ async def test_connection_beyond_the_limit_ends_the_oldest_one_if_none_waits(con
     assert [socket.name for socket in sockets if socket.is_reset] == [0, 1]
     await yield_to_loop(5)
     assert len(connections) == 4
+
+
+async def test_client_that_does_not_read_its_response_is_disconnected():
+    served = Served(client=DeafClient())
+    await served.send(HEAD)
+    await served.advance(limits.RESPONSE_SECONDS - 1)
+    assert not served.task.done()
+    await served.advance(1)
+    with pytest.raises(StreamsClosed):
+        await served.task
+
+
+async def test_closed_connection_of_a_client_that_does_not_read_is_reset():
+    clock, connections = SteppedClock(), asyncio.Queue()
+    listener = create_server(("127.0.0.1", 0))
+    server = await accept(listener, clock, connections.put_nowait)
+    with create_connection(listener.getsockname()):
+        connection = await connections.get()
+        writing = asyncio.create_task(connection.write(b"x" * (64 << 20)))
+        await yield_to_loop(20)
+        writing.cancel()
+        closing = asyncio.create_task(connection.close())
+        await yield_to_loop(20)
+        assert not closing.done()
+        clock.advance(limits.RESPONSE_SECONDS)
+        await closing
+        assert connection.departure.is_set()
+    server.close()
