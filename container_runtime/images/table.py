@@ -123,6 +123,15 @@ class Requirement(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     exit_code: int = 1
 
 
+class VariableFiles(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Variables with the paths of files that the entrypoint reads, or else ends, also if the server does not need their values."""
+
+    variables: tuple[str, ...]
+    """Their names, in the order in which the files are read."""
+    logs: tuple[str, ...]
+    """The lines that the entrypoint logs without one; $(path) is the path."""
+
+
 class WrittenPath(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """A folder in which a server creates files at its start, or else ends."""
 
@@ -203,6 +212,7 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     env: Mapping[str, str] = field(default_factory=dict)
     """The variables of the image."""
     requires: tuple[Requirement, ...] = ()
+    variable_files: VariableFiles | None = None
     writes: tuple[WrittenPath, ...] = ()
     """Where the server writes at its start, in its order."""
     needs: tuple[NeededCapabilities, ...] = ()
@@ -239,6 +249,8 @@ class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fi
     ports: Mapping[int, PortBehavior] = field(default_factory=dict)
     configuration: tuple[str, ...] = ()
     """The paths of the server's configuration: a volume there may change what its ports answer, so that nobody knows."""
+    unread: tuple[str, ...] = ()
+    """The paths and the variables of a configuration that is not read; the ports are assumed to answer as without it."""
     restores_configuration: bool = False
     """Whether its entrypoint puts the image's configuration into an empty volume at such a path."""
     logs: tuple[str, ...] = ()

@@ -53,6 +53,10 @@ def unmet_requirement(
         for name in _file_variables(image)
         if (path := variables.get(name)) and is_absent(path, pod, container, references)
     }
+    files = image.variable_files
+    if files is not None and (names := [name for name in files.variables if name in absent]):
+        logs = expand_references(files.logs, {"path": variables[names[0]]})
+        return Requirement(one_of=(), logs=tuple(logs))
     unmet = next(
         (
             each
@@ -68,7 +72,8 @@ def unmet_requirement(
 
 def _file_variables(image: Image) -> set[str]:
     """Return the variables with the path of a file that has the value of another one."""
-    return {name for each in image.requires for name in each.one_of if name.endswith("_FILE")}
+    required = {name for each in image.requires for name in each.one_of if name.endswith("_FILE")}
+    return required if image.variable_files is None else required.union(image.variable_files.variables)
 
 
 def wrong_flags(container: ReadOnlyTree) -> Requirement | None:

@@ -1,5 +1,6 @@
-"""The configuration that volumes give to the server of an image, and that is not read: the server runs as without it. Pure."""
+"""The configuration that volumes and variables give to the server of an image, and that is not read: it runs as without it. Pure."""
 
+from collections.abc import Iterator
 from posixpath import normpath
 
 from mockube.apimachinery import meta
@@ -14,24 +15,35 @@ from .program import serves
 
 
 def unread_configuration(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
-    """Return where a volume has a configuration of a container's server that is not read; "" if there is none.
+    """Return the path of a volume or the variable with a configuration of a container's server that is not read; "" without one.
 
     Such a volume is of an API object, or an init container of another image mounts it.
     """
     image = behavior_of(container)
-    mounts = container.get("volumeMounts") or ()
-    if image is None or not mounts or not image.configuration or not serves(container):
+    if image is None or not (image.configuration or image.unread) or not serves(container):
         return ""
-    if script_of(meta.annotations(pod)).command(container["name"]) is not None or _is_read(container, image):
+    if script_of(meta.annotations(pod)).command(container["name"]) is not None:
         return ""
+    places = () if _is_read(container, image) else image.configuration
+    for path in _mounted_paths(pod, container):
+        if any(_overlap(path, place) for place in places) or any(
+            _is_in(path, place) for place in image.unread
+        ):
+            return path
+    variables = {entry["name"] for entry in container.get("env") or ()}
+    return next((name for name in image.unread if name in variables), "")
+
+
+def _mounted_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[str]:
     volumes = api_volume_names(pod) | {
         mount["name"]
         for other in pod["spec"].get("initContainers") or ()
         if other.get("image") != container.get("image")
         for mount in other.get("volumeMounts") or ()
     }
-    paths = (normpath(mount["mountPath"]) for mount in mounts if mount["name"] in volumes)
-    return next((path for path in paths if any(_overlap(path, place) for place in image.configuration)), "")
+    for mount in container.get("volumeMounts") or ():
+        if mount["name"] in volumes:
+            yield normpath(mount["mountPath"])
 
 
 def _is_read(container: ReadOnlyTree, image: Image) -> bool:
@@ -43,4 +55,8 @@ def _is_read(container: ReadOnlyTree, image: Image) -> bool:
 
 
 def _overlap(path: str, place: str) -> bool:
-    return f"{path}/".startswith(f"{place}/") or f"{place}/".startswith(f"{path.rstrip('/')}/")
+    return _is_in(path, place) or _is_in(place, path.rstrip("/"))
+
+
+def _is_in(path: str, place: str) -> bool:
+    return f"{path}/".startswith(f"{place}/")

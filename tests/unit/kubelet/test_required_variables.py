@@ -167,6 +167,9 @@ def file_variable(image, name, path, **variables):
     ("image", "name", "lines"),
     [
         ("postgres:17", "POSTGRES_PASSWORD_FILE", ["/usr/local/bin/docker-entrypoint.sh: line 21: /secrets/nope: No such file or directory"]),
+        ("postgres:17", "POSTGRES_USER_FILE", ["/usr/local/bin/docker-entrypoint.sh: line 21: /secrets/nope: No such file or directory"]),
+        ("mysql:8.4", "MYSQL_DATABASE_FILE", ["/usr/local/bin/docker-entrypoint.sh: line 39: /secrets/nope: No such file or directory"]),
+        ("mariadb:11.8", "MARIADB_PASSWORD_FILE", ["/usr/local/bin/docker-entrypoint.sh: line 36: /secrets/nope: No such file or directory"]),
         ("mysql:8.4", "MYSQL_ROOT_PASSWORD_FILE", ["/usr/local/bin/docker-entrypoint.sh: line 39: /secrets/nope: No such file or directory"]),
         ("mariadb:11.8", "MARIADB_ROOT_PASSWORD_FILE", ["/usr/local/bin/docker-entrypoint.sh: line 36: /secrets/nope: No such file or directory"]),
         ("mongo:8", "MONGO_INITDB_ROOT_PASSWORD_FILE", ["/usr/local/bin/docker-entrypoint.sh: line 83: /secrets/nope: No such file or directory"]),
