@@ -34,11 +34,12 @@ from .configuration import (
 )
 from .pages import GIF, STUB_STATUS, listing, page
 from .parser import ConfigurationError, Directive
-from .request_state import MAX_LOGGED, RequestState, clean, host_alone
+from .request_state import MAX_LOGGED, RequestState, host_alone
 from .variables import expand
 
 _MAX_CYCLES: Final = 10
 """The number of internal redirects and rewrites after which nginx gives up."""
+_BAD_REQUEST: Final = 400
 _NOT_FOUND: Final = 404
 _FORBIDDEN: Final = 403
 _ERROR: Final = 500
@@ -101,6 +102,8 @@ class _Exchange:
         self._errors: list[str] = []
 
     def run(self) -> Answering:
+        if not self._state.uri:
+            return self._logged((yield from self._finish(_Stop(_BAD_REQUEST))))
         try:
             self._rewrite(self._root.operations, self._root)
             response = yield from self._process(self._find_location())
@@ -127,7 +130,7 @@ class _Exchange:
 
     def _redirected(self, uri: str) -> Location:
         path, _, arguments = uri.partition("?")
-        self._state.uri, self._state.arguments = clean(path), arguments or self._state.arguments
+        self._state.uri, self._state.arguments = path, arguments or self._state.arguments
         return self._find_location(is_internal=True)
 
     def _named(self, name: str) -> Location:
@@ -210,7 +213,7 @@ class _Exchange:
         if is_address or flag in ("redirect", "permanent"):
             location = f"{path}?{arguments}" if arguments else path
             raise _Stop(301 if flag == "permanent" else 302, location=location)
-        self._state.uri, self._state.arguments = clean(path), arguments.removesuffix("?")
+        self._state.uri, self._state.arguments = path, arguments.removesuffix("?")
         return True
 
     def _return(self, arguments: Sequence[str]) -> None:
@@ -285,7 +288,7 @@ class _Exchange:
             wants_folder = path.endswith("/")
             kind = self._files.kind(self._state.path_of(location, path.rstrip("/") or "/"))
             if kind == ("folder" if wants_folder else "file"):
-                self._state.uri = clean(path)
+                self._state.uri = path
                 return
         if last.startswith("="):
             raise _Stop(int(last[1:]) if last[1:].isdecimal() else _NOT_FOUND)

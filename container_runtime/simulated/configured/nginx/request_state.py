@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from posixpath import normpath
 from typing import Final
-from urllib.parse import unquote
 
+from mockube.container_runtime.request_paths import nginx_path
 from mockube.container_runtime.simulated.configured.contract import Request
 from mockube.container_runtime.simulated.configured.patterns import ConfiguredPattern
 
@@ -26,7 +26,8 @@ class RequestState:
         self._configuration = configuration
         self._request = request
         path, _, self.arguments = request.target.partition("?")
-        self.uri = clean(path)
+        self.uri = nginx_path(path) or ""
+        """Its path, or that of an internal redirect; "" if nginx refuses it."""
         self.values: dict[str, str] = {}
         """The variables that rewrites have set."""
         self.groups: Mapping[str, str] = {}
@@ -163,13 +164,6 @@ class RequestState:
             "pipe": ".",
         }
         return values.get(name, "")
-
-
-def clean(path: str) -> str:
-    """Return the path of a request without escapes, double slashes and dots."""
-    decoded = unquote(path, errors="surrogateescape")
-    cleaned = normpath(f"/{decoded.lstrip('/')}")
-    return f"{cleaned}/" if cleaned != "/" and decoded.endswith(("/", "/.")) else cleaned
 
 
 def host_alone(host: str) -> str:

@@ -60,7 +60,9 @@ def ask(text, target="/", **fields):
     [
         ("", "/", 200, "home"),
         ("", "/a.txt?x=1", 200, "text"),
-        ("", "/../a.txt", 200, "text"),
+        ("", "/../a.txt", 400, None),
+        ("", "/a%00.txt", 400, None),
+        ("rewrite ^/old(.*) $1 last; location /p { return 200 $uri; }", "/old/p%2541", 200, "/p%41"),
         ("", "/sub/../a%2Etxt", 200, "text"),
         ("", "/nope", 404, None),
         ("", "/sub/", 403, None),
