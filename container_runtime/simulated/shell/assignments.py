@@ -1,6 +1,7 @@
 """Assignments to variables and to elements of arrays."""
 
 from collections.abc import Generator, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from . import limits
@@ -58,7 +59,15 @@ def _assign_array(shell: Shell, assignment: Assignment) -> Steps:
     if assignment.appends:
         items = dict(old.elements or ({} if old.text is None else {0: old.text}))
     following = max((int(key) for key in items), default=-1) + 1 if not old.is_map else 0
-    for index_word, word in assignment.elements or ():
+    elements = assignment.elements or ()
+    if old.is_map and elements and elements[0][0] is None:  # keys and values in turn
+        words = [each for pair in elements for each in pair if each is not None]
+        elements = [*zip_longest(words[::2], words[1::2], fillvalue=())]
+    for index_word, word in elements:
+        if index_word is None and old.is_map:
+            value = yield from expand_text(shell, word)
+            yield from shell.report(f"{name}: {value}: must use subscript when assigning associative array")
+            continue
         if index_word is None:
             for value in (yield from expand_words(shell, [word])):
                 items[following] = value

@@ -104,6 +104,9 @@ class Interpreter(CompoundCommands):
             subshell.options.discard("errexit")
         tested = self.is_bash and self.is_tested
         self.captured_status = yield from subshell.run_to_end(script, tested=tested)
+        processes = self.process.processes
+        if processes.holds(output):  # its jobs in the background go on writing
+            yield WaitUntil(lambda: not processes.holds(output))
         if not output.is_complete:
             raise ExpansionTooLong("the value is too long")
         if self.is_bash:

@@ -90,12 +90,31 @@ def script(text, **options):
             "(seq 3 | sort <&-; echo b | grep b <&-; echo $?; echo b | wc -l <&-) 2> /dev/null; wc -l <&- 2>&1 | cat",
             "1\n0\n0\nwc: standard input: Bad file descriptor\n",
         ),
+        ("x=$(echo a & wait; echo b); echo $x; x=$( (sleep 1; echo c) & echo d); echo $x", "a b\nd c\n"),
+        ("x=$(sleep 9 > /dev/null & echo a); echo $x", "a\n"),
         ("cksum < /dev/null; seq 1 20000 | cksum", "4294967295 0\n3231941463 108894\n"),
     ],
 )
 def test_script_output(text, output):
     written, errors, code, _ = script(text)
     assert (written, errors, code) == (output, "", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "errors"),
+    [
+        ("declare -A a; a=(x 1 y '2 3' z); echo ${a[x]}, ${a[y]}, ${#a[@]}", "1, 2 3, 3\n", ""),
+        ("declare -A a=(x 1); a+=(y 2); echo ${a[x]} ${a[y]}", "1 2\n", ""),
+        (
+            "declare -A a; a=([x]=1 y); echo ${!a[@]}",
+            "x\n",
+            "bash: line 1: a: y: must use subscript when assigning associative array\n",
+        ),
+    ],
+)
+def test_associative_array_has_keys_and_values_in_turn(text, output, errors):
+    written, reported, code, _ = run("bash", "-c", text)
+    assert (written, reported, code) == (output, errors, 0)
 
 
 @pytest.mark.parametrize(
