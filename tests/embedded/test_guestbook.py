@@ -31,7 +31,12 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def url(cluster):
-    return start_guestbook(cluster)
+    started = start_guestbook(cluster)
+    until(
+        lambda: "connected_slaves:2\r\n" in redis_cli(cluster, "redis-leader", "info", "replication"),
+        "both followers are connected",
+    )
+    return started
 
 
 def get(url):
@@ -86,6 +91,7 @@ def test_follower_has_what_the_leader_has_and_refuses_writes(cluster, url):
 def test_policy_that_closes_the_leader_ends_its_replication(cluster, url):
     assert url
     redis_cli(cluster, "redis-leader", "set", "p", "1")
+    until(lambda: redis_cli(cluster, "redis-follower", "get", "p") == "1\n", "it is replicated")
     cluster.apply(POLICY)
     until(
         lambda: "master_link_status:down\r\n" in redis_cli(cluster, "redis-follower", "info"),
