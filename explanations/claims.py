@@ -92,13 +92,12 @@ def _named_volume(claim: ReadOnlyTree, name: str, evidence: Sequence[Evidence], 
     volume = facts.find(VOLUMES, "", name)
     reference = ((volume or {}).get("spec") or {}).get("claimRef") or {}
     owner = f"{reference.get('namespace')}/{reference.get('name')}"
-    is_own = owner == f"{meta.namespace(claim)}/{meta.name(claim)}"
-    if reference and not is_own:
+    if reference and owner != f"{meta.namespace(claim)}/{meta.name(claim)}":
         return Explanation(
             cause=f"the PersistentVolume {name}, which it names, is that of the claim {owner}",
             evidence=evidence,
         )
-    if is_own and reference.get("uid") not in (None, "", meta.uid(claim)):
+    if reference.get("uid") not in (None, "", meta.uid(claim)):
         return Explanation(
             cause=f"the PersistentVolume {name}, which it names, is that of a claim of the same name, which existed before",
             evidence=evidence,

@@ -68,7 +68,9 @@ class PackageRules(NamedTuple):
 
 def _in_time(reached: ReachedLines, lines: dict[str, Sequence[int]]) -> Iterator[pytest.Item]:
     seconds = 0.0
-    for item in reached.tests_of(lines):
+    # Forked processes of a test, which are not recorded, may reach the lines.
+    items = reached.tests_of(lines) or reached.tests_of(dict.fromkeys(lines))
+    for item in items:
         seconds += reached.seconds[item.nodeid]
         if seconds < LONGEST_SECONDS:
             yield item

@@ -46,9 +46,9 @@ class ReachedLines:
         self.failed = [nodeid for result in self._results for nodeid in result.failed]
         self.seconds = {key: value for result in self._results for key, value in result.seconds.items()}
 
-    def tests_of(self, lines: Mapping[str, Iterable[int]]) -> list[pytest.Item]:
-        """Return the tests that reach one of the lines: first the quickest of each module, then the second ones, and so on."""
-        wanted = {file: _bits(numbers) for file, numbers in lines.items()}
+    def tests_of(self, lines: Mapping[str, Iterable[int] | None]) -> list[pytest.Item]:
+        """Return the tests that reach one of the lines of files, or any line of a file without such: first the quickest of each module."""
+        wanted = {file: -1 if numbers is None else _bits(numbers) for file, numbers in lines.items()}
         ranked = []
         for result in self._results:
             found = {

@@ -106,3 +106,31 @@ def test_namespaces():
     assert (
         explained(thing("Namespace", "shop", namespace="", status={"phase": "Active"})).state == "NoProblem"
     )
+
+
+def holder(kind, finalizer, **fields):
+    return explained(deleted(kind, finalizers=[finalizer], **fields)).cause
+
+
+def test_finalizer_of_kubernetes_names_what_it_waits_for():
+    assert "removes it from the owners of its dependents" in holder("ConfigMap", "orphan")
+    assert "has not counted the pod yet" in holder("ConfigMap", "batch.kubernetes.io/job-tracking")
+    assert "has not removed the load balancer" in holder(
+        "Service", "service.kubernetes.io/load-balancer-cleanup"
+    )
+
+
+def test_volume_in_use_names_its_claim_while_it_is_bound():
+    spec = {"claimRef": {"namespace": "shop", "name": "data"}}
+    bound, released = (
+        holder("PersistentVolume", "kubernetes.io/pv-protection", spec=spec, status={"phase": phase})
+        for phase in ("Bound", "Released")
+    )
+    assert bound.endswith("the volume is bound to persistentvolumeclaim/data in shop")
+    assert released.endswith("the volume is protected while it is bound; its phase is Released")
+
+
+def test_finalizer_without_recorded_manager_names_none():
+    found = explained(deleted("ConfigMap", finalizers=["a.b/c"]))
+    assert "the controller of a.b/c has not removed it" in found.cause
+    assert [each.source for each in found.evidence] == ["metadata.deletionTimestamp"]

@@ -106,3 +106,10 @@ def test_event_of_controller_is_cause():
     explanation = explained(obj, *READY, duplicate)
     assert explanation.state == "Explained"
     assert "a.localhost/shop is that of other/shop" in explanation.cause
+
+
+def test_classes_that_may_not_be_listed_are_no_cause():
+    found = explained(
+        ingress(address=""), service(), slice_of("10.0.0.1"), refused=("ingressclasses.networking.k8s.io",)
+    )
+    assert "IngressClass" not in found.cause

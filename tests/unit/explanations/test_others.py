@@ -339,3 +339,29 @@ def test_causes_of_what_an_unknown_object_owns():
 def test_fields_of_wrong_types_are_not_explained(status):
     obj = {**thing("Shop", "a", api_version="example.com/v1"), "status": status}
     assert explain(SHOPS, obj, facts_of(obj, watchers=("shop-operator",))).state == "Unknown"
+
+
+@pytest.mark.parametrize("reason", ["VolumeMismatch", "FailedBinding", "ExternalProvisioning"])
+def test_event_of_a_claim_is_evidence(reason):
+    waiting = claim(storageClassName="fast")
+    found = explained(waiting, storage_class(provisioner="a.b/c"), event(waiting, reason, "a reason"))
+    assert "a reason" in [each.text for each in found.evidence]
+
+
+def test_selector_that_a_deployment_does_not_match_is_changed_in_its_template():
+    template = {"metadata": {"labels": {"app": "wbe"}}, "spec": {"containers": []}}
+    selected = thing("Deployment", "shop", api_version="apps/v1", spec={"template": template})
+    found = explained(service(), selected)
+    assert [(str(each.object), each.path) for each in found.origins] == [
+        ("service/web", ("spec", "selector", "app")),
+        ("deployment/shop", ("spec", "template", "metadata", "labels", "app")),
+    ]
+
+
+def test_service_whose_workload_has_no_pods():
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": []}}
+    selected = thing(
+        "ReplicaSet", "shop", api_version="apps/v1", spec={"replicas": 0, "template": template}, status={}
+    )
+    found = explained(service(), selected)
+    assert found.cause.startswith("replicaset/shop, whose pods it selects, has none: ")

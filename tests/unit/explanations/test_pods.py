@@ -313,3 +313,60 @@ def test_pod_that_is_ready_by_assumption():
     found = explained(pod_of(status=status, container={"image": "app"}))
     assert (found.state, found.cause) == ("NoProblem", f"the pod is ready by assumption: {text}")
     assert commands(found) == ["mockube images show app", "mockube images add FILE"]
+
+
+def test_restarts_of_a_ready_pod_are_evidence_once_their_ends_are_known():
+    def restarted(**fields):
+        status = {"name": "c", "ready": True, "restartCount": 3, "state": {"running": {}}, **fields}
+        return explained(pod_of(status={**READY, "containerStatuses": [status]}))
+
+    ended = {"lastState": {"terminated": {"exitCode": 1, "finishedAt": "2026-01-01T00:00:00Z"}}}
+    text = "the container c has been restarted 3 times"
+    assert text in [each.text for each in restarted(**ended).evidence]
+    assert text not in [each.text for each in restarted().evidence]
+    assert text not in [each.text for each in restarted(restartCount=0, **ended).evidence]
+
+
+def test_sidecar_that_has_started_does_not_keep_the_next_init_container_from_its_start():
+    def explained_with(*, started):
+        containers = [
+            {"name": "proxy", "image": "envoy", "restartPolicy": "Always"},
+            {"name": "setup", "image": "busybox"},
+        ]
+        states = [
+            {"name": "proxy", "started": started, "restartCount": 0, "state": {"running": {}}},
+            {"name": "setup", "restartCount": 0, "state": {"running": {}}},
+        ]
+        status = {
+            "initContainerStatuses": states,
+            "conditions": [condition("Initialized", "False", "ContainersNotInitialized")],
+        }
+        return explained(pod_of(initContainers=containers, status=status))
+
+    assert explained_with(started=True).cause.startswith("the init container setup (2 of 2) runs")
+    assert "setup" not in explained_with(started=False).cause
+
+
+def test_larger_limit_keeps_the_quality_of_service():
+    def raised(**requests):
+        resources = {"limits": {"memory": "64Mi"}, "requests": requests}
+        pod = crashed(exitCode=137, reason="OOMKilled")
+        pod["spec"]["containers"][0]["resources"] = resources
+        return commands(explained(pod))
+
+    assert any('"requests":{"memory":"128Mi"}' in each for each in raised(memory="64Mi"))
+    assert not any('"requests"' in each for each in raised(memory="32Mi"))
+
+
+def test_init_container_that_has_succeeded_is_not_what_the_pod_waits_for():
+    def explained_with(code):
+        containers = [{"name": name, "image": "busybox"} for name in ("first", "second")]
+        states = [
+            {"name": "first", "restartCount": 0, "state": {"terminated": {"exitCode": code}}},
+            {"name": "second", "restartCount": 0, "state": {"running": {}}},
+        ]
+        status = {"initContainerStatuses": states, "conditions": [condition("Initialized", "False")]}
+        return explained(pod_of(initContainers=containers, status=status))
+
+    assert explained_with(0).cause.startswith("the init container second (2 of 2) runs")
+    assert "second" not in explained_with(1).cause

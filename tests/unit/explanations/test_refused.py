@@ -279,3 +279,27 @@ def test_cut_connection_is_explained_by_its_fault():
 def test_request_whose_client_left_is_not_in_progress():
     recorded = {**request(0), "status": {"seconds": 0.1}}
     assert explained(recorded).cause == "the request ended without a response: its client left"
+
+
+def test_binding_of_the_service_account_of_the_request_is_named():
+    def binding(name, namespace):
+        role = {"kind": "ClusterRole", "name": "view"}
+        subject = {"kind": "ServiceAccount", "name": "bot", "namespace": namespace}
+        return thing(
+            "ClusterRoleBinding", name, api_version=RBAC, namespace="", roleRef=role, subjects=[subject]
+        )
+
+    found = explained(
+        forbidden(user="system:serviceaccount:a:bot"), binding("own", "a"), binding("other", "b")
+    )
+    assert [each.text for each in found.evidence if each.source == "bindings"] == [
+        "ClusterRoleBinding own to ClusterRole view does not allow it"
+    ]
+
+
+def test_fault_that_did_not_give_the_response_is_evidence():
+    found = explained(request(404, "pods x not found", fault="slow"))
+    assert "the Fault slow was injected, which did not give the response" in [
+        each.text for each in found.evidence
+    ]
+    assert all("Fault" not in each.text for each in explained(request(404, "pods x not found")).evidence)

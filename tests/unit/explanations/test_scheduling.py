@@ -171,3 +171,42 @@ def test_snapshot_is_made_once_although_facts_are_missing(monkeypatch):
     for pod in (first, second, first):
         assert explain(PODS, pod, facts).nodes[0].plugin == "NodeResourcesFit"
     assert len(made) == 1
+
+
+def test_pod_limit_of_a_node_is_named_beside_its_resources():
+    full = node_of(cpu="4")
+    full["status"]["allocatable"]["pods"] = "1"
+    other = pod_of("other", status={"phase": "Running"})
+    texts = [each.text for each in explained(waiting(), full, other).remedies]
+    assert "End a pod on a: it has 1 pods, its maximum." in texts
+    texts = [each.text for each in explained(waiting(container=requests("8")), node_of(), other).remedies]
+    assert not any(text.startswith("End a pod on") for text in texts)
+
+
+def anti_affinity(value):
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": value}}}
+    return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def test_anti_affinity_of_a_pod_that_runs_there_is_named():
+    other = pod_of("other", status={"phase": "Running"}, affinity=anti_affinity("web"))
+    pod = waiting()
+    pod["metadata"]["labels"] = {"app": "web"}
+    (row,) = explained(pod, other, node_of()).nodes
+    assert row.plugin == "InterPodAffinity"
+    assert "of the pod default/other there matches it" in row.detail
+
+
+def test_anti_affinity_of_pods_that_do_not_exclude_it_is_not_named():
+    others = [
+        pod_of("other", status={"phase": "Running"}, affinity=anti_affinity("db")),
+        pod_of("far", status={"phase": "Running"}, nodeName="b", affinity=anti_affinity("web")),
+    ]
+    pod = waiting(affinity=anti_affinity("web"))
+    pod["metadata"]["labels"] = {"app": "web"}
+    near = pod_of("near", status={"phase": "Running"}, metadata={"labels": {"app": "web"}})
+    rows = explained(pod, *others, near, node_of(), node_of("b")).nodes
+    details = {row.node: row.detail for row in rows}
+    assert "default/other" not in details["a"]
+    assert "default/near" in details["a"]
+    assert "of the pod default/far there matches it" in details["b"]

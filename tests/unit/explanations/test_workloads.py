@@ -397,3 +397,104 @@ def test_workloads_and_services_whose_pods_are_ready_by_assumption():
     cause = f"all 2 pods are updated and available, 1 of them by assumption: {text}"
     assert (found.state, found.cause) == ("NoProblem", cause)
     assert found.remedies[0].command.startswith("mockube images show ")
+
+
+def test_placement_cannot_be_explained_without_the_right_to_list_nodes():
+    found = explained(workload("DaemonSet", status={"desiredNumberScheduled": 0}), refused=("nodes",))
+    assert found.cause.startswith("no node should run its pod; why cannot be said without the right")
+
+
+def test_evicted_pod_explains_only_a_job_that_failed_by_its_pods():
+    def failed(reason):
+        return job({"conditions": [condition("Failed", "True", reason, "too many")]})
+
+    write = {
+        "revision": 1,
+        "type": "MODIFIED",
+        "author": {"subresource": "eviction", "user": "ada", "agent": "kubectl/1 x"},
+    }
+    for reason, is_explained in (("BackoffLimitExceeded", True), ("DeadlineExceeded", False)):
+        of_job = failed(reason)
+        created = event(of_job, "SuccessfulCreate", "Created pod: web-1")
+        found = explained(of_job, created, writes={("web-1", ()): [write]})
+        assert ("was evicted by ada with kubectl/1" in found.cause) == is_explained
+    retained = failed("BackoffLimitExceeded")
+    ended = pods_of(retained, {"phase": "Failed"})
+    created = event(retained, "SuccessfulCreate", "Created pod: web-1")
+    found = explained(retained, created, *ended, writes={("web-1", ()): [write]})
+    assert "was evicted" not in found.cause
+    assert "was evicted" not in explained(retained, created).cause
+
+
+def test_refused_creation_of_before_is_no_cause_once_all_pods_exist():
+    of_set = replica_set(deployment(), {"replicas": 2})
+    refused = event(of_set, "FailedCreate", f"Error creating: {QUOTA}")
+    complete_pods = pods_of(of_set, BAD_IMAGE, BAD_IMAGE)
+    assert "is exhausted" not in explained(of_set, refused, *complete_pods).cause
+    assert "is exhausted" in explained(of_set, refused, complete_pods[0]).cause
+
+
+def test_node_that_no_kubelet_reported_or_that_gives_only_a_reason():
+    silent = node_of("b")
+    silent["status"] = {}
+    assert explained(silent).cause == "no kubelet has reported the state of the node"
+    assert explained(node_of("b", ready="False")).cause.endswith("it is not ready: KubeletNotReady")
+
+
+@pytest.mark.parametrize(
+    ("value", "objects", "cause"),
+    [
+        ("true", (), "the node a is disconnected by the annotation mockube.dev/stop-heartbeats"),
+        ("fault", (), "a Fault with a partition has cut the node a off"),
+    ],
+)
+def test_node_that_is_cut_off_on_purpose(value, objects, cause):
+    node = node_of()
+    node["metadata"]["annotations"] = {"mockube.dev/stop-heartbeats": value}
+    assert explain(resource_of(node), node, facts_of(node, *objects)).cause == cause
+
+
+def test_budget_is_loosened_by_the_field_that_it_has():
+    def patch(**spec):
+        strict = budget(expectedPods=2, currentHealthy=2, desiredHealthy=2)
+        strict["spec"].update(spec)
+        return explained(strict).remedies[0].command
+
+    assert '{"spec":{"minAvailable":1}}' in patch(minAvailable=2)
+    assert '{"spec":{"maxUnavailable":1}}' in patch(maxUnavailable=0)
+
+
+def test_deployment_without_replica_set():
+    missing = explained(deployment())
+    assert missing.cause == "the Deployment has no ReplicaSet of its revision, and no failure is recorded"
+    failed = explained(deployment(), event(deployment(), "ReplicaSetCreateError", "no quota"))
+    assert failed.cause == "its ReplicaSet cannot be created: no quota"
+    unread = explained(deployment(), refused=("replicasets.apps",))
+    assert unread.cause == "the Deployment cannot be explained without the right to list ReplicaSets"
+
+
+def test_change_of_the_control_plane_is_not_undone():
+    def remedies(user):
+        write = {"revision": 9, "type": "MODIFIED", "author": {"user": user}, "before": 3, "after": 0}
+        writes = {("web", ("spec", "replicas")): [write]}
+        found = explained(deployment(complete(0), replicas=0), writes=writes)
+        return [each.text for each in found.remedies if each.text.startswith("Undo what")]
+
+    assert remedies("ada") == ["Undo what ada changed: 3 again:"]
+    assert remedies("system:serviceaccount:kube-system:horizontal-pod-autoscaler") == []
+
+
+def test_memory_of_a_workload_is_raised_with_its_request():
+    agent = workload("DaemonSet", "agent")
+    terminated = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+    status = with_state({"waiting": {"reason": "CrashLoopBackOff"}}, lastState=terminated, restartCount=2)
+
+    def command(request):
+        resources = {"limits": {"memory": "64Mi"}, "requests": {"memory": request}}
+        pod = pod_of(metadata=owned(agent), status=status, container={"resources": resources})
+        return next(
+            each.command for each in explained(pod, agent).remedies if "set resources" in each.command
+        )
+
+    assert command("64Mi").endswith("--limits=memory=128Mi --requests=memory=128Mi")
+    assert command("32Mi").endswith("--limits=memory=128Mi")
