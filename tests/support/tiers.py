@@ -1,6 +1,6 @@
 """Which tests a run of all folders runs: those of `make test`, or those that are left for `make test-rest`; `make test-all` runs all.
 
-`make test` is what a contributor must know before a proposal: it takes minutes and needs Python only. It leaves out LONG. Neither of the
+`make test` is what a contributor must know before a proposal: it takes minutes and needs Python only. It leaves out OF_REST. Neither of the
 two runs tests with the marker `release`, which install programs of others, compile their libraries or start a dozen clusters. A run that
 names files or tests runs all of these.
 """
@@ -10,17 +10,45 @@ import os
 import pytest
 
 MARKER = "release"
-LONG = (
+OF_REST = (
+    # Other programs: a browser, Docker, Go, Java, helm, kubectl, wheels, and the commands of the guides.
     "tests/clients/",
-    "tests/conformance/test_conversations.py",
-    "tests/conformance/test_sessions.py",
     "tests/deploy/",
+    "tests/docs/test_packs.py",
     "tests/docs/test_pages.py",
     "tests/docs/test_pictures.py",
     "tests/examples/",
     "tests/packs/kruise/clients/",
+    # Whole clusters, most of them in processes of their own, and conversations with them in real time.
+    "tests/cli/",
+    "tests/conformance/test_conversations.py",
+    "tests/conformance/test_sessions.py",
+    "tests/conformance/test_trails.py",
+    "tests/embedded/",
+    "tests/integration/test_manager_process.py",
+    "tests/integration/test_process.py",
+    "tests/integration/test_process_tasks.py",
+    "tests/packs/kruise/integration/",
+    # Every write with a fault, memory, and costs that must grow with the size of the input only.
+    "tests/fuzz/",
+    "tests/integration/test_api_memory.py",
+    "tests/integration/test_cluster_disturbed.py",
+    "tests/integration/test_event_loop.py",
+    "tests/integration/test_process_memory.py",
+    "tests/integration/test_workloads_disturbed.py",
+    "tests/property/test_linear_",
+    "tests/property/test_long_shell_work.py",
+    "tests/property/test_patterns.py",
 )
-"""Modules and folders whose tests need other programs, such as a browser, Go, kubectl or Docker, or take long."""
+"""Beginnings of the names of tests that need other programs, or that take long and fail seldom alone."""
+OF_TEST = (
+    "tests/cli/test_command.py",
+    "tests/embedded/test_calls.py",
+    "tests/embedded/test_cluster.py",
+    "tests/embedded/test_exec.py",
+    "tests/embedded/test_object_methods.py",
+)
+"""Tests of whole clusters that `make test` runs nevertheless."""
 TIERS = ("test", "rest")
 
 
@@ -45,4 +73,5 @@ def pytest_collection_modifyitems(config, items):
 def tier_of(item):
     if item.get_closest_marker(MARKER) is not None:
         return None
-    return "rest" if item.nodeid.startswith(LONG) else "test"
+    is_rest = item.nodeid.startswith(OF_REST) and not item.nodeid.startswith(OF_TEST)
+    return "rest" if is_rest else "test"
