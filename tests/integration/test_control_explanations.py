@@ -143,7 +143,7 @@ async def refusal_of(client, user):
     return answer.body["status"]
 
 
-async def test_refusal_after_removed_binding_names_who_removed_it():
+async def test_refused_request_names_the_author_of_its_removed_binding():
     async with running_with_roles() as client:
         await allow(client, "ada", [{"apiGroups": [""], "resources": ["pods"], "verbs": ["create"]}])
         bob = {"Impersonate-User": "bob", "Impersonate-Group": "system:masters"}
