@@ -1,6 +1,7 @@
 """The mutants of a package: rules that are removed at sites which a seed chooses, each with the unit tests that reach it."""
 
 import ast
+import importlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -46,10 +47,13 @@ class PackageRules(NamedTuple):
             for site in sites_of(ROOT, self.folder)
             if self.only in f"{site.file} {site.name}" and (site.file, site.name) not in EQUIVALENT_SITES
         ]
+        sites = chosen(sites, seed=self.seed, count=self.count)
+        for site in sites:
+            _import(site)  # which a test would do only when it runs
         removals = Removals(ROOT)
         return [
             Work(removals.mutant(site), [*_in_time(reached, self._lines(site))], reached.seconds)
-            for site in chosen(sites, seed=self.seed, count=self.count)
+            for site in sites
         ]
 
     def _lines(self, site: Site) -> dict[str, Sequence[int]]:
@@ -64,6 +68,11 @@ class PackageRules(NamedTuple):
             ]
             for file in files
         }
+
+
+def _import(site: Site) -> None:
+    parts = Path(site.file).with_suffix("").parts
+    importlib.import_module(".".join(("mockube", *parts[parts[0] == "mockube" :])).removesuffix(".__init__"))
 
 
 def _in_time(reached: ReachedLines, lines: dict[str, Sequence[int]]) -> Iterator[pytest.Item]:

@@ -69,8 +69,7 @@ class MutationRun:
         gc.freeze()
         killers = {}
         for work in works:
-            # Nothing of what no test reaches may be imported.
-            outcome = run_forked(work) if work.tests else Outcome(mutant=work.mutant.name)
+            outcome = run_forked(work)
             self._note(outcome)
             killers.update({item.nodeid: item for item in work.tests if item.nodeid == outcome.test})
         for killer in killers.values():

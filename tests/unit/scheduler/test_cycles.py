@@ -225,6 +225,47 @@ async def test_volumes_are_assumed_until_the_binding_ends(cycles):
     assert cycles.state.storage.assumed.binding_of(claim) is None
 
 
+class FakeDevices:
+    """The devices of a pod, which record what becomes of them."""
+
+    def __init__(self, problem=None):
+        self._problem = problem
+        self.calls = []
+
+    async def bind(self):
+        self.calls.append("bind")
+        if self._problem is not None:
+            raise self._problem
+
+    async def withdraw(self):
+        self.calls.append("withdraw")
+
+    def finish(self):
+        self.calls.append("finish")
+
+
+@pytest.mark.parametrize(
+    ("of_devices", "of_pod", "calls"),
+    [
+        (None, None, ["bind", "finish"]),
+        (BindingFailure("taken"), None, ["bind", "withdraw", "finish"]),
+        (None, Conflict("taken"), ["bind", "withdraw", "finish"]),
+        (None, ValueError("a defect"), ["bind", "withdraw", "finish"]),
+    ],
+)
+async def test_devices_of_a_pod_that_is_not_bound_are_withdrawn(cycles, of_devices, of_pod, calls):
+    async def bind():
+        if of_pod is not None:
+            raise of_pod
+
+    cycles.binding = cycles.binding_by(FakeBinder(bind))
+    cycles.put_nodes(node("a"))
+    cycles.put(pod("web"))
+    devices = FakeDevices(of_devices)
+    await cycles.binding.start((await cycles.schedule())._replace(devices=devices))
+    assert devices.calls == calls
+
+
 async def test_end_waits_for_the_bindings_in_progress(cycles):
     response = asyncio.Event()
     cycles.binding = cycles.binding_by(FakeBinder(response.wait))

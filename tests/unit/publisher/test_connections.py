@@ -1,0 +1,108 @@
+"""Connections of clients: those to a pod that has ended break, and so do idle ones and old ones of too many."""
+
+import asyncio
+
+import pytest
+
+from mockube.component_base.clock import SteppedClock
+from mockube.publisher import limits
+from mockube.publisher.connections import Connections
+from tests.support.event_loop import yield_to_loop
+
+
+class Connection:
+    """A client's connection that records what becomes of it."""
+
+    address = "127.0.0.1"
+
+    def __init__(self, used_at=0.0):
+        self.used_at = used_at
+        self.fate = []
+
+    def reset(self):
+        self.fate.append("reset")
+
+    async def close(self):
+        self.fate.append("closed")
+
+
+@pytest.fixture
+async def connections():
+    made = Connections(SteppedClock())
+    yield made
+    await made.end()
+
+
+async def forever(_):
+    await asyncio.Event().wait()
+
+
+async def opened(connections, *, pod="", used_at=0.0):
+    connection = Connection(used_at)
+
+    async def serve(served):
+        if pod:
+            connections.note_pod(served, pod)
+        await forever(served)
+
+    connections.add(connection, serve)
+    await yield_to_loop(3)
+    return connection
+
+
+async def test_only_connections_to_a_pod_break_with_it(connections):
+    ended, other, another_pod = [await opened(connections, pod=pod) for pod in ("u", "v", "")]
+    assert connections.leads_to("u")
+    connections.break_pod("u")
+    await yield_to_loop(5)
+    assert (ended.fate[0], other.fate, another_pod.fate) == ("reset", [], [])
+    assert (len(connections), connections.leads_to("u"), connections.leads_to("v")) == (2, False, True)
+
+
+async def test_pod_has_connections_until_the_last_one_has_ended(connections):
+    leave = asyncio.Event()
+
+    async def serve(connection):
+        connections.note_pod(connection, "u")
+        await leave.wait()
+
+    first = Connection()
+    connections.add(first, serve)
+    await opened(connections, pod="u")
+    leave.set()
+    await yield_to_loop(5)
+    assert first.fate == ["closed"]
+    assert connections.leads_to("u")
+    connections.break_pod("u")
+    assert first.fate == ["closed"]
+
+
+async def test_connection_is_closed_after_its_error_and_reset(connections, caplog):
+    async def fail(_):
+        raise ValueError("a defect")
+
+    connection = Connection()
+    connections.add(connection, fail)
+    await yield_to_loop(5)
+    assert (connection.fate, len(connections)) == (["reset", "closed"], 0)
+
+
+async def test_oldest_connection_ends_when_there_are_too_many(connections, monkeypatch, caplog):
+    monkeypatch.setattr(limits, "MAX_CONNECTIONS", 2)
+    first, second, third = [await opened(connections) for _ in range(3)]
+    assert (first.fate[0], second.fate, third.fate) == ("reset", [], [])
+    await opened(connections)
+    assert caplog.text.count("old ones are reset") == 1
+
+
+async def test_connections_without_a_byte_for_long_are_reset(connections):
+    clock = connections._clock
+    idle = await opened(connections)
+    sweep = asyncio.create_task(connections.end_idle())
+    await yield_to_loop(3)
+    clock.advance(limits.IDLE_SECONDS)
+    used = await opened(connections, used_at=clock.monotonic())
+    clock.advance(limits.SWEEP_SECONDS)
+    await yield_to_loop(10)
+    assert ("reset" in idle.fate, used.fate) == (True, [])
+    sweep.cancel()
