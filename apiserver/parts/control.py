@@ -1,7 +1,7 @@
 """The group `control.mockube.dev`, if the server has it, and what it controls."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable
-from functools import partial
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from functools import cache, partial
 from typing import Final
 
 from msgspec import Struct
@@ -40,6 +40,7 @@ from mockube.apiserver.control.snapshots import Snapshots
 from mockube.apiserver.control.store import ControlStore
 from mockube.apiserver.control.strategy import ControlStrategy
 from mockube.apiserver.customresources.catalog import Catalog
+from mockube.apiserver.customresources.custom_version import CustomVersion
 from mockube.apiserver.http.controllers_page import ManagerPage
 from mockube.apiserver.registry.moments import Moments
 from mockube.apiserver.registry.registry import Registry
@@ -60,10 +61,16 @@ def add_control_kinds(config: Config, catalog: Catalog) -> None:
     """Serve the kinds of the group, if the server has it; discovery and OpenAPI omit them if it is unlisted."""
     if config.control_mode == "off":
         return
-    for compiled in compile_kinds(KINDS, builtin.load(config.features.kubernetes_version)):
+    for compiled in _compiled_kinds(config.features.kubernetes_version):
         if config.control_mode == "unlisted":
             catalog.unlist(compiled.row.group_resource)
         catalog.add_reserved([compiled])
+
+
+@cache
+def _compiled_kinds(release: str) -> Sequence[CustomVersion]:
+    """Return the kinds, which do not change: all servers of the process can share them."""
+    return [*compile_kinds(KINDS, builtin.load(release))]
 
 
 class Controls(Struct, frozen=True, kw_only=True):
