@@ -4,6 +4,7 @@ It is a list for a reviewer, and no limit. Tables count as one line: what has on
 """
 
 import ast
+import gc
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -37,35 +38,46 @@ def sizes() -> Sizes:
             text, name = path.read_text(), path.relative_to(ROOT).as_posix()
             tree = ast.parse(text)
             nodes = [*ast.walk(tree)]
-            found.files.append(Size(len(text.splitlines()) - _table_lines(nodes), name))
+            tables = _tables(nodes)
+            found.files.append(Size(len(text.splitlines()) - _saved_lines(tables), name))
             uses = Counter(_names(nodes))
             for node in nodes:
                 if isinstance(node, Function):
-                    size = Size(_own_lines(node), f"{name}:{node.lineno} {node.name}")
+                    size = Size(_own_lines(node, tables), f"{name}:{node.lineno} {node.name}")
                     found.functions.append(size)
                     if node.name.startswith("_") and uses[node.name] == 1 and size.lines <= SHORT_LINES:
                         found.short.append(size)
     return found
 
 
-def _own_lines(function: Function) -> int:
+def _own_lines(function: Function, tables: list[ast.expr]) -> int:
     """Return the number of lines from `def` to the end, without the docstring and tables."""
-    lines = (function.end_lineno or function.lineno) - function.lineno + 1
+    end = function.end_lineno or function.lineno
+    lines = end - function.lineno + 1
     if ast.get_docstring(function, clean=False) is not None:
         docstring = function.body[0]
         lines -= (docstring.end_lineno or docstring.lineno) - docstring.lineno + 1
-    return lines - _table_lines([*ast.walk(function)])
+    return lines - _saved_lines([table for table in tables if function.lineno <= table.lineno <= end])
 
 
-def _table_lines(nodes: list[ast.AST]) -> int:
-    """Return the lines of the outermost literals, less one for each."""
-    tables = [node for node in nodes if isinstance(node, ast.Dict | ast.Tuple | ast.List | ast.Set)]
-    lines, end = 0, 0
-    for table in sorted(tables, key=lambda table: table.lineno):
+def _tables(nodes: list[ast.AST]) -> list[ast.expr]:
+    """Return the outermost literals of several lines."""
+    long = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Dict | ast.Tuple | ast.List | ast.Set) and _saved_lines([node])
+    ]
+    tables, end = list[ast.expr](), 0
+    for table in sorted(long, key=lambda table: table.lineno):
         if table.lineno > end and _is_literal(table):
             end = table.end_lineno or table.lineno
-            lines += end - table.lineno
-    return lines
+            tables.append(table)
+    return tables
+
+
+def _saved_lines(tables: list[ast.expr]) -> int:
+    """Return the lines of tables, less one for each."""
+    return sum((table.end_lineno or table.lineno) - table.lineno for table in tables)
 
 
 def _is_literal(node: ast.expr) -> bool:
@@ -81,6 +93,7 @@ def _names(nodes: list[ast.AST]) -> Iterator[str]:
 
 
 def main() -> None:
+    gc.disable()  # syntax trees have two million objects, which last
     found = sizes()
     for title, rows, is_longest in (
         ("The longest files", found.files, True),
