@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import orjson
@@ -77,8 +78,6 @@ class Worker(msgspec.Struct, frozen=True):
     purpose: Purpose
     tests: deque[int]
     """The tests that it got and has not ended; the first one runs."""
-    reports: Reports
-    """Reports of the test that runs."""
 
 
 class Workers:
@@ -154,33 +153,36 @@ class Workers:
         if pid == 0:
             run_worker(session, there, self._started, purpose, [here, *self._workers])
         there.close()
-        self._workers[here] = Worker(self._started, pid, here, purpose, deque(), [])
+        self._workers[here] = Worker(self._started, pid, here, purpose, deque())
 
     def _handle_message(
         self, session: pytest.Session, schedule: Schedule, worker: Worker, message: Message
     ) -> None:
-        hook = self._config.hook
         arguments = message.arguments
         match message.name:
             case messages.WANTS_TEST:
-                is_over = session.shouldfail or session.shouldstop or CLOCK.monotonic() > self._deadline
-                number = None if is_over else schedule.next_test(worker.number, worker.purpose)
-                if number is not None:
-                    worker.tests.append(number)
-                worker.connection.send(number)
-            case "pytest_runtest_logreport":
-                report = hook.pytest_report_from_serializable(config=self._config, data=arguments["report"])
-                worker.reports.append(report)
+                self._send_test(session, schedule, worker)
             case messages.RAN_TEST:
                 self._costs[session.items[worker.tests[0]].nodeid] = arguments["seconds"]
-                self._note_result(worker)
+                self._note_result(worker, [*map(self._read_report, arguments["reports"])])
+                self._send_test(session, schedule, worker)
             case messages.FAILED:
-                worker.reports.append(_failure(session.items[worker.tests[0]], arguments["text"]))
-                self._note_result(worker)
+                self._note_result(worker, [_failure(session.items[worker.tests[0]], arguments["text"])])
             case "pytest_warning_recorded":
-                hook.pytest_warning_recorded.call_historic(kwargs=arguments)
-            case name:
-                getattr(hook, name)(**arguments)
+                self._config.hook.pytest_warning_recorded.call_historic(kwargs=arguments)
+
+    def _send_test(self, session: pytest.Session, schedule: Schedule, worker: Worker) -> None:
+        is_over = session.shouldfail or session.shouldstop or CLOCK.monotonic() > self._deadline
+        number = None if is_over else schedule.next_test(worker.number, worker.purpose)
+        if number is not None:
+            worker.tests.append(number)
+        worker.connection.send(number)
+
+    def _read_report(self, data: dict[str, Any]) -> pytest.TestReport:
+        report: pytest.TestReport = self._config.hook.pytest_report_from_serializable(
+            config=self._config, data=data
+        )
+        return report
 
     def _handle_end(self, session: pytest.Session, schedule: Schedule, worker: Worker) -> None:
         """Replace a worker that ended while it ran a test, which has failed."""
@@ -189,16 +191,13 @@ class Workers:
         del self._workers[worker.connection]
         if worker.tests and not (session.shouldfail or session.shouldstop):
             ended = f"the worker ended with {os.waitstatus_to_exitcode(status)} while it ran the test"
-            worker.reports.append(_failure(session.items[worker.tests[0]], ended))
-            self._note_result(worker)
+            self._note_result(worker, [_failure(session.items[worker.tests[0]], ended)])
             schedule.remove_worker(worker.number, worker.tests)
             self._start_worker(session, worker.purpose)
 
-    def _note_result(self, worker: Worker) -> None:
+    def _note_result(self, worker: Worker, reports: Reports) -> None:
         """Tell pytest the reports of the test that has ended, unless it will be repeated."""
         number = worker.tests.popleft()
-        reports = [*worker.reports]
-        worker.reports.clear()
         has_failed = any(report.failed for report in reports)
         if self._is_repetition and not has_failed:
             self._flaky[number] = self._failed[number]
@@ -212,8 +211,11 @@ class Workers:
         return len(self._failed) <= AT_MOST_REPEATED and not self._config.getvalue("maxfail")
 
     def _report(self, reports: Reports) -> None:
+        hook, of_test = self._config.hook, {"nodeid": reports[0].nodeid, "location": reports[0].location}
+        hook.pytest_runtest_logstart(**of_test)
         for report in reports:
-            self._config.hook.pytest_runtest_logreport(report=report)
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(**of_test)
 
     def _report_failed(self) -> None:
         for reports in self._failed.values():

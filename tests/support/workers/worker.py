@@ -30,7 +30,7 @@ class Message(NamedTuple):
 WANTS_TEST = "wants test"
 """The worker is to be sent the number of its next test, or None."""
 RAN_TEST = "ran test"
-"""A test has ended; `seconds` are its processor time, with that of processes that it awaited."""
+"""A test has ended, with `reports`, and the worker wants another one; `seconds` are the processor time, with that of processes that it awaited."""
 FAILED = "failed"
 """The worker itself ends with an error, whose traceback is `text`."""
 
@@ -54,7 +54,7 @@ def run_worker(
         session.config.pluginmanager.register(reporter)
         reporter.has_begun = True
         try:
-            _run_tests(session, connection)
+            _run_tests(session, connection, reporter)
         finally:
             signal.signal(
                 signal.SIGINT, signal.SIG_IGN
@@ -68,23 +68,21 @@ def run_worker(
         os._exit(0)
 
 
-def _run_tests(session: pytest.Session, connection: Connection) -> None:
+def _run_tests(session: pytest.Session, connection: Connection, reporter: "Reporter") -> None:
     """A test is run when the next one is known, because fixtures that both use stay."""
 
-    def next_test() -> int | None:
-        connection.send(Message(WANTS_TEST, {}))
+    def next_test(message: Message) -> int | None:
+        connection.send(message)
         number: int | None = connection.recv()
         return number
 
-    number = next_test()
+    number, following = next_test(Message(WANTS_TEST, {})), next_test(Message(WANTS_TEST, {}))
     while number is not None:
-        following = next_test()
         nextitem = None if following is None else session.items[following]
         before = _processor_seconds()
         session.config.hook.pytest_runtest_protocol(item=session.items[number], nextitem=nextitem)
-        seconds = _processor_seconds() - before
-        connection.send(Message(RAN_TEST, {"number": number, "seconds": seconds}))
-        number = following
+        ran = {"seconds": _processor_seconds() - before, "reports": reporter.take_reports()}
+        number, following = following, next_test(Message(RAN_TEST, ran))
 
 
 def _processor_seconds() -> float:
@@ -92,10 +90,18 @@ def _processor_seconds() -> float:
     return own.ru_utime + own.ru_stime + awaited.ru_utime + awaited.ru_stime
 
 
+class SilentTerminal:
+    """Stands for the reporter of the terminal, whose hooks would take time; plugins ask it for its writer."""
+
+    def __init__(self, reporter: pytest.TerminalReporter) -> None:
+        self._tw = reporter._tw
+        self._tw._file = io.StringIO()
+
+
 def _leave_terminal(config: pytest.Config) -> None:
     """Print nothing, and capture what tests print into a file of its own."""
-    if terminal := config.pluginmanager.getplugin("terminalreporter"):
-        terminal._tw._file = io.StringIO()
+    if terminal := config.pluginmanager.unregister(name="terminalreporter"):
+        config.pluginmanager.register(SilentTerminal(terminal), "terminalreporter")
     if capture := config.pluginmanager.getplugin("capturemanager"):
         capture.stop_global_capturing()
         capture.start_global_capturing()
@@ -119,23 +125,22 @@ def _go_to_background(session: pytest.Session) -> None:
 
 
 class Reporter:
-    """A plugin that sends what hooks report."""
+    """A plugin that keeps the reports of a test until they are sent, and sends warnings."""
 
     def __init__(self, config: pytest.Config, connection: Connection) -> None:
         self._config = config
         self._connection = connection
+        self._reports: list[dict[str, Any]] = []
         self.has_begun = False
         """Whether tests run: the parent knows the warnings of before, of which a new plugin is notified."""
 
-    def pytest_runtest_logstart(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
-        self._connection.send(Message("pytest_runtest_logstart", {"nodeid": nodeid, "location": location}))
-
-    def pytest_runtest_logfinish(self, nodeid: str, location: tuple[str, int | None, str]) -> None:
-        self._connection.send(Message("pytest_runtest_logfinish", {"nodeid": nodeid, "location": location}))
+    def take_reports(self) -> list[dict[str, Any]]:
+        taken, self._reports = self._reports, []
+        return taken
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
-        self._connection.send(Message("pytest_runtest_logreport", {"report": data}))
+        self._reports.append(data)
 
     def pytest_warning_recorded(
         self,
