@@ -413,15 +413,15 @@ async def test_events_are_not_held_back_from_an_operator_whose_finalizer_keeps_t
 @pytest.mark.parametrize(
     ("pid", "code", "seconds"),
     [
-        pytest.param(NO_PROCESS, None, 2, id="waits"),
-        pytest.param(os.getpid(), None, 10, id="works"),
-        pytest.param(os.getpid(), 0, 2, id="has ended"),
+        pytest.param(lambda: NO_PROCESS, None, 2, id="waits"),
+        pytest.param(os.getpid, None, 10, id="works"),
+        pytest.param(os.getpid, 0, 2, id="has ended"),
     ],
 )
 async def test_run_is_quiet_later_if_the_operator_works(pid, code, seconds):
     clock = SteppedClock()
     run, trace, _ = new_run(clock=clock, settle=2.0)
-    run.operators.append(FakeOperator(code, pid))
+    run.operators.append(FakeOperator(code, pid()))
     trace.note("a write")
     while not await run._is_idle():
         clock.advance(1)
