@@ -6,6 +6,7 @@ no other way.
 
 import asyncio
 import contextlib
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,15 +55,21 @@ class Case(NamedTuple):
 
 def cases(proxy: str) -> list[Any]:
     """Return the parameters of the cases for one of the proxies."""
-    path = Path(__file__).with_name("requests.yaml")
     return [
         pytest.param(
             Case(case["send"].encode("latin-1"), _outcome(case, proxy)), id=f"{group}: {case['name']}"
         )
-        for group, found in yaml.safe_load(path.read_text()).items()
+        for group, found in _groups().items()
         for case in found
         if proxy in case.get("only", [proxy])
     ]
+
+
+@cache
+def _groups() -> dict[str, Any]:
+    text = Path(__file__).with_name("requests.yaml").read_text()
+    groups: dict[str, Any] = yaml.load(text, yaml.CSafeLoader)
+    return groups
 
 
 def _outcome(case: dict[str, Any], proxy: str) -> list[Any]:

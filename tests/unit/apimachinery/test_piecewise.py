@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from mockube.apimachinery import piecewise, tree
 from mockube.apimachinery.patch import gofmt, json_merge
 from mockube.apimachinery.piecewise import (
-    ENCODED_PIECE_SIZE,
-    MAX_CONTAINERS_PER_CALL,
     MIN_BYTES_IN_PIECES,
-    PIECE_SIZE,
     decode_in_pieces,
     encode_in_pieces,
     encoder_for_size,
@@ -25,7 +22,18 @@ from mockube.apimachinery.piecewise import (
 )
 from tests.support.seeded import source
 
+PIECE_SIZE = 64
+ENCODED_PIECE_SIZE = 16
+MAX_CONTAINERS_PER_CALL = 256
 MANY = 3 * PIECE_SIZE + 5
+
+
+@pytest.fixture(scope="module", autouse=True)
+def small_pieces():
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("PIECE_SIZE", "ENCODED_PIECE_SIZE", "MAX_CONTAINERS_PER_CALL"):
+            patch.setattr(piecewise, name, globals()[name])
+        yield
 
 
 class CountingNumber:

@@ -1,5 +1,7 @@
 """OpenAPI documents: complete, without unresolved references, and deterministic."""
 
+from functools import cache
+
 import orjson
 import pytest
 
@@ -8,7 +10,16 @@ from mockube.apiserver.openapi.documents import Documents
 from mockube.apiserver.wire.protobuf.varint import read_parts, read_payload, read_varint
 
 DOCUMENTS = Documents(row for group in GROUPS for row in group.resources)
-V2 = orjson.loads(DOCUMENTS.v2().body)
+
+
+@cache
+def v2():
+    return orjson.loads(DOCUMENTS.v2().body)
+
+
+@cache
+def v3(folder):
+    return orjson.loads(DOCUMENTS.v3(folder).body)
 
 
 def references(tree):
@@ -29,13 +40,13 @@ def test_every_reference_of_group_document_resolves(folder):
 
 def test_every_reference_of_v2_document_resolves():
     parts = ("definitions", "parameters")
-    assert references(V2) <= {f"#/{part}/{name}" for part in parts for name in V2[part]}
+    assert references(v2()) <= {f"#/{part}/{name}" for part in parts for name in v2()[part]}
 
 
 def test_operation_ids_are_unique():
     operations = [
         operation["operationId"]
-        for path, item in V2["paths"].items()
+        for path, item in v2()["paths"].items()
         for method, operation in item.items()
         if method != "parameters" and "{namespace}" not in path
     ]
@@ -75,9 +86,9 @@ def test_v2_document_is_served_as_protobuf():
     assert document[1] == b"2.0"
     assert read_parts(document[2])[1] == b"Kubernetes"
     named = [read_parts(payload) for payload in payloads(document[9])]
-    assert [part[1].decode() for part in named] == list(V2["definitions"])
+    assert [part[1].decode() for part in named] == list(v2()["definitions"])
     paths = [read_parts(payload) for payload in payloads(document[8])]
-    assert [part[1].decode() for part in paths] == list(V2["paths"])
+    assert [part[1].decode() for part in paths] == list(v2()["paths"])
 
 
 def payloads(message):
@@ -89,12 +100,9 @@ def payloads(message):
         yield payload
 
 
-V3 = {folder: orjson.loads(DOCUMENTS.v3(folder).body) for folder in ("api/v1", "apis/apps/v1")}
-
-
 def schemas_of(folder, name):
     """Return the schemas of a definition in OpenAPI v2 and v3."""
-    return V2["definitions"][name], V3[folder]["components"]["schemas"][name]
+    return v2()["definitions"][name], v3(folder)["components"]["schemas"][name]
 
 
 def test_enum_values_are_in_schema_and_described():

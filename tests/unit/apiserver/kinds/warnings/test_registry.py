@@ -19,7 +19,9 @@ RESOURCES = {(row.api_version, row.kind): row for row in catalog().values()}
 def cases():
     files = sorted(Path(__file__).parent.glob("*.yaml"))
     return [
-        pytest.param(case, id=case["name"]) for file in files for case in yaml.safe_load(file.read_text())
+        pytest.param(case, id=case["name"])
+        for file in files
+        for case in yaml.load(file.read_text(), yaml.CSafeLoader)
     ]
 
 

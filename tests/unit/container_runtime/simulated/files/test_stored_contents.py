@@ -47,12 +47,17 @@ def test_largest_files_are_left_out_if_there_is_no_space():
         zlib.compress(
             b'{"version":1,"complete_until":"2030-01-01T00:00:00Z"}\n{"path":"/x","mode":1,"base64":"?"}'
         ),
-        zlib.compress(b" " * (1 << 27)),
     ],
 )
 def test_broken_contents_are_refused(data):
     with pytest.raises(BrokenContents):
         decode(data)
+
+
+@pytest.mark.thorough
+def test_contents_that_grow_without_a_limit_are_refused():
+    with pytest.raises(BrokenContents):
+        decode(zlib.compress(b" " * (1 << 27)))
 
 
 def test_changes_are_reported_but_for_a_replacement():

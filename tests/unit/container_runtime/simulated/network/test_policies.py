@@ -9,7 +9,7 @@ from mockube.container_runtime.simulated.network.policies import is_allowed
 from mockube.container_runtime.simulated.network.view import Peer, peer_of
 from tests.support.network_cluster import NetworkCluster
 
-CASES = yaml.safe_load(Path(__file__).with_name("policies.yaml").read_text())
+CASES = yaml.load(Path(__file__).with_name("policies.yaml").read_text(), yaml.CSafeLoader)
 PORTS = [
     {"name": f"serve-{port}-{protocol.lower()}", "containerPort": port, "protocol": protocol}
     for port in (80, 81)
