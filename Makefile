@@ -34,9 +34,11 @@ runtime: # As environment, with only what running needs
 up: runtime ## Start a cluster, and print the next commands
 	@"$(BIN)/mockube" up $(ARGS)
 
-check: ## Check format, style and types, and run the unit tests: about two minutes, before each commit
-	@"$(MAKE)" --no-print-directory lint types
-	@"$(MAKE)" --no-print-directory test ARGS="tests/unit tests/packs/*/unit -q $(ARGS)"
+check: environment ## Check format, style and types, and run the quick unit tests: a minute, before each commit
+	@"$(MAKE)" --no-print-directory -j2 unit lint types
+
+unit: environment # The unit tests that take milliseconds; the tests of properties try a third of the cases
+	@HYPOTHESIS_PROFILE=dev $(PYTEST) --workers auto --tier check -q tests/unit tests/packs/*/unit $(ARGS)
 
 test: environment ## Run the tests that need Python only: before you propose a change
 	@$(PYTEST) --workers auto $(ARGS)
@@ -180,4 +182,4 @@ lock: environment ## Generate requirements/ from pyproject.toml; ARGS=--upgrade 
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment runtime up check test browser browser-if-possible test-all slow flaky conformance compose-test compose-packages cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons podnetwork suites operators explorer definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean
+.PHONY: help setup environment runtime up check unit test browser browser-if-possible test-all slow flaky conformance compose-test compose-packages cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons podnetwork suites operators explorer definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean

@@ -1,15 +1,21 @@
-"""Which tests a run of all folders runs: those of `make test`, or those that are left for `make test-rest`; `make test-all` runs all.
+"""Which tests a run runs: those of `make check`, of `make test`, or those that are left for `make test-rest`; `make test-all` runs all.
 
-`make test` is what a contributor must know before a proposal: it takes minutes and needs Python only. It leaves out OF_REST. Neither of the
-two runs tests with the marker `release`, which install programs of others, compile their libraries or start a dozen clusters. A run that
-names files or tests runs all of these.
+`make check` is what to run before each commit: the unit tests, less those with the marker `thorough`, which start processes, search many
+cases or need large inputs, and those with an etcd. `make test` is what a contributor must know before a proposal: it takes minutes and
+needs Python only. It leaves out OF_REST. None of these runs tests with the marker `release`, which install programs of others, compile
+their libraries or start a dozen clusters. A run without a tier that names files or tests runs all of these.
 """
 
 import os
+import re
 
 import pytest
 
-MARKER = "release"
+RELEASE = "release"
+THOROUGH = ("thorough", "etcd")
+"""Markers of unit tests that `make check` leaves out."""
+UNIT = re.compile(r"tests/(unit|packs/[^/]+/unit)/")
+"""What begins the name of a unit test."""
 OF_REST = (
     # Other programs: a browser, Docker, Go, Java, helm, kubectl, wheels, and the commands of the guides.
     "tests/clients/",
@@ -49,29 +55,33 @@ OF_TEST = (
     "tests/embedded/test_object_methods.py",
 )
 """Tests of whole clusters that `make test` runs nevertheless."""
-TIERS = ("test", "rest")
+TIERS = {"check": {"check"}, "test": {"check", "test"}, "rest": {"rest"}}
+"""The tests that a run runs, by its tier: each test has one."""
 
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--tier", choices=TIERS, default="test", help="the tests of `make test`, or those of `make test-rest`"
+        "--tier", choices=[*TIERS], help="the tests of `make check`, `make test` or `make test-rest`"
     )
 
 
 def pytest_collection_modifyitems(config, items):
-    if os.environ.get("MOCKUBE_FULL_SIZE") or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+    names_tests = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+    tier = config.getoption("--tier") or (None if names_tests else "test")
+    if tier is None or os.environ.get("MOCKUBE_FULL_SIZE"):
         return
-    tier = config.getoption("--tier")
     chosen, others = [], []
     for item in items:
-        (chosen if tier_of(item) == tier else others).append(item)
+        (chosen if tier_of(item) in TIERS[tier] else others).append(item)
     if others:
         config.hook.pytest_deselected(items=others)
         items[:] = chosen
 
 
 def tier_of(item):
-    if item.get_closest_marker(MARKER) is not None:
+    if item.get_closest_marker(RELEASE):
         return None
-    is_rest = item.nodeid.startswith(OF_REST) and not item.nodeid.startswith(OF_TEST)
-    return "rest" if is_rest else "test"
+    if item.nodeid.startswith(OF_REST) and not item.nodeid.startswith(OF_TEST):
+        return "rest"
+    is_thorough = any(map(item.get_closest_marker, THOROUGH))
+    return "check" if UNIT.match(item.nodeid) and not is_thorough else "test"

@@ -62,6 +62,7 @@ def test_invalid_json_path_is_refused(path):
         parse(path)
 
 
+@pytest.mark.thorough
 def test_json_path_with_too_many_results_finds_nothing():
     tree = {"a": {"a": {"a": {}}}}
     for _ in range(150):

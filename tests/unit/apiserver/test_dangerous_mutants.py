@@ -4,10 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 SECONDS = 100
 
 
+@pytest.mark.thorough
 def test_unit_tests_kill_dangerous_mutants():
     run = subprocess.run(
         [sys.executable, "-m", "tests.mutations", "--package", "server", "--dangerous"],

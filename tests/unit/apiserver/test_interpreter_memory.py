@@ -87,6 +87,7 @@ assert Cycle.gone == 1
 """)
 
 
+@pytest.mark.thorough
 def test_automatic_collection_covers_young_objects_only():
     run("""
 found = []
@@ -112,6 +113,7 @@ asyncio.run(main())
 """)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("size", [1, 1 << 20])
 def test_stored_objects_are_not_traversed(size):
     run(f"""
@@ -120,6 +122,7 @@ assert not gc.is_tracked(StoredObject(b"key", b"x" * {size}, 1))
 """)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is not glibc")
 def test_free_pages_between_pages_in_use_are_returned():
     run("""

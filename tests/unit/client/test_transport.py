@@ -135,6 +135,7 @@ async def test_connections_are_reused():
     assert len(server.connections) == 1
 
 
+@pytest.mark.thorough
 async def test_number_of_connections_is_limited():
     waiting = []
 

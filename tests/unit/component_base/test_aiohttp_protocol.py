@@ -163,6 +163,7 @@ def private_names(owner):
     }
 
 
+@pytest.mark.thorough
 def test_no_other_file_uses_private_names_of_aiohttp():
     found = {}
     for owner, bases in our_classes():

@@ -48,6 +48,7 @@ async def fork(loop, in_child, ports=()):
     return answer.decode()
 
 
+@pytest.mark.thorough
 def test_loop_of_asyncio_is_used_without_uvloop(monkeypatch):
     monkeypatch.setitem(sys.modules, "uvloop", None)
     created = new_forkable_loop()
@@ -55,6 +56,7 @@ def test_loop_of_asyncio_is_used_without_uvloop(monkeypatch):
     assert isinstance(created, ForkableSelectorLoop)
 
 
+@pytest.mark.thorough
 def test_tasks_timers_and_threads_go_on_in_both_processes(loop):
     async def main():
         timer = loop.create_future()
@@ -71,6 +73,7 @@ def test_tasks_timers_and_threads_go_on_in_both_processes(loop):
     loop.run_until_complete(main())
 
 
+@pytest.mark.thorough
 def test_callback_that_was_ready_runs_in_both_processes(loop):
     async def main():
         called = asyncio.Event()
@@ -87,6 +90,7 @@ def test_callback_that_was_ready_runs_in_both_processes(loop):
     loop.run_until_complete(main())
 
 
+@pytest.mark.thorough
 def test_child_listens_on_its_own_port_and_has_no_connection_of_the_parent(loop):
     async def echo(reader, writer):
         while data := await reader.read(100):
@@ -122,6 +126,7 @@ def test_child_listens_on_its_own_port_and_has_no_connection_of_the_parent(loop)
     loop.run_until_complete(main())
 
 
+@pytest.mark.thorough
 def test_port_is_free_after_the_parent_has_closed_it(loop):
     async def main():
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -144,6 +149,7 @@ def test_port_is_free_after_the_parent_has_closed_it(loop):
     loop.run_until_complete(main())
 
 
+@pytest.mark.thorough
 def test_work_of_threads_is_counted_until_its_result_is_received(loop):
     async def main():
         release = threading.Event()
@@ -158,6 +164,7 @@ def test_work_of_threads_is_counted_until_its_result_is_received(loop):
     loop.run_until_complete(main())
 
 
+@pytest.mark.thorough
 def test_file_of_the_parent_is_not_written_by_the_child(loop, tmp_path):
     path = tmp_path / "file"
 

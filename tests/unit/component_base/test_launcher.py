@@ -9,6 +9,7 @@ from mockube.component_base import launcher
 from mockube.container_runtime.process import container_launcher
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("command", "code"),
     [("/no/such/command", 127), ("/", 126), (__file__, 126)],
@@ -21,6 +22,7 @@ def test_unstartable_command_has_shells_exit_code(command, code, run_command):
     assert command in ended.stderr.decode()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="only the kernel of Linux has such a signal")
 @pytest.mark.parametrize(
     ("call", "code"),

@@ -33,6 +33,7 @@ def test_windows_is_refused_with_what_to_do():
         check_system("win32")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "program",
     [
@@ -48,6 +49,7 @@ def test_program_on_windows_ends_with_the_refusal(program):
     assert "WSL 2" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.thorough
 def test_cluster_starts_without_uvloop():
     program = "import sys; sys.modules['uvloop'] = None\nfrom mockube import Cluster\nwith Cluster(nodes=0): print('ready')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -78,6 +78,7 @@ def test_older_kubelet_says_that_image_is_present():
     assert again.events[0].message == 'Container image "nginx:1.25" already present on machine'
 
 
+@pytest.mark.thorough
 def test_failed_pull_is_retried_with_doubling_delays():
     simulated = simulated_pod(container(image=MISTAKE))
     assert waiting(simulated) == {"message": DENIED, "reason": "ErrImagePull"}

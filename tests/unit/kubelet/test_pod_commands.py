@@ -137,6 +137,7 @@ def test_files_of_init_containers_are_in_volumes():
     assert exit_code_of(writer("c", "cat /c/code", "/c", subPath="s"), first) == 1
 
 
+@pytest.mark.thorough
 def test_many_init_containers_take_linear_time():
     init = [writer(f"i{number}", f"echo {number} >> /a/code", "/a") for number in range(40)]
     assert exit_code_of(writer("c", "exit $(wc -l < /c/code)", "/c"), *init) == 40

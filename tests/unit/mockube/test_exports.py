@@ -34,6 +34,7 @@ def test_missing_export_raises_attribute_error():
         attrgetter("Clutser")(mockube)
 
 
+@pytest.mark.thorough
 def test_exports_are_imported_on_first_use():
     code = "import sys, mockube; print('mockube.cluster' in sys.modules); mockube.Cluster"
     answer = subprocess.run(

@@ -279,6 +279,7 @@ def test_pool_is_ignored_if_other_nodes_have_newer_slices():
     assert rejected_nodes([old, new], claim(spec(request()))) == ["na"]
 
 
+@pytest.mark.thorough
 def test_device_search_is_limited():
     alternatives = [
         [

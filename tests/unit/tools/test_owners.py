@@ -26,6 +26,7 @@ def owners():
     return read_owners(FILE.read_text())
 
 
+@pytest.mark.thorough
 def test_each_file_of_upstream_has_owner_that_exists(owners):
     assert list(problems(owners, UPSTREAM_FILES.read_text().splitlines(), ROOT)) == []
 

@@ -131,6 +131,7 @@ def test_{name}():
 """
 
 
+@pytest.mark.thorough
 def test_passed_skipped_and_failed_tests_are_counted(run_tests):
     code, printed = run_tests("""
 @pytest.fixture
@@ -159,6 +160,7 @@ def test_warning(): warnings.warn("with care")
         assert line in printed
 
 
+@pytest.mark.thorough
 def test_test_that_passes_alone_is_flaky(run_tests):
     code, printed = run_tests(FLAKY.format(name="race") + "def test_other(): pass")
     assert code == 0
@@ -166,12 +168,14 @@ def test_test_that_passes_alone_is_flaky(run_tests):
     assert "flaky: test_some.py::test_race\n1 passed, 1 flaky in" in printed
 
 
+@pytest.mark.thorough
 def test_more_than_three_flaky_tests_fail(run_tests):
     code, printed = run_tests("".join(FLAKY.format(name=f"race_{number}") for number in range(4)))
     assert code == 1
     assert "4 failed in" in printed
 
 
+@pytest.mark.thorough
 def test_test_that_ends_its_worker_fails(run_tests):
     code, printed = run_tests("def test_end(): os._exit(3)\n" + "def test_other(): pass\n")
     assert code == 1
@@ -179,12 +183,14 @@ def test_test_that_ends_its_worker_fails(run_tests):
     assert "1 failed, 1 passed in" in printed
 
 
+@pytest.mark.thorough
 def test_test_that_takes_too_long_fails(run_tests):
     code, printed = run_tests("@pytest.mark.timeout(0.1)\ndef test_long():\n    while True: pass\n")
     assert code == 1
     assert "Timeout (>0.1s) from pytest-timeout" in printed
 
 
+@pytest.mark.thorough
 def test_interrupted_run_reports_what_failed(run_tests):
     code, printed = run_tests(
         "def test_first(): assert 1 == 2\n"
@@ -194,6 +200,7 @@ def test_interrupted_run_reports_what_failed(run_tests):
     assert "FAILED test_some.py::test_first - assert 1 == 2" in printed
 
 
+@pytest.mark.thorough
 def test_tests_that_are_not_begun_in_time_are_counted(run_tests):
     code, printed = run_tests(
         "@pytest.mark.parametrize('n', range(9))\ndef test_some(n): pass\n", "--minutes=0"
@@ -202,6 +209,7 @@ def test_tests_that_are_not_begun_in_time_are_counted(run_tests):
     assert "tests that were not begun in time: 9" in printed
 
 
+@pytest.mark.thorough
 def test_first_failure_ends_the_run_if_asked(run_tests):
     later = "".join(f"def test_{number}(): pass\n" for number in range(200))
     code, printed = run_tests(f"def test_first(): assert 0\n{later}", "-x")

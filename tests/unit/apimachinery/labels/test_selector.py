@@ -212,6 +212,7 @@ def test_from_label_selector_refuses(selector, message):
     assert str(refused.value) == message
 
 
+@pytest.mark.thorough
 def test_selector_with_5000_requirements_is_evaluated():
     text = ",".join(f"k{number}" for number in range(5000))
     assert not labels.parse(text).matches({})
@@ -246,6 +247,7 @@ def test_many_requirements_match_like_each_of_them(requirements, given_labels):
     assert many.matches(given_labels) == few.matches(given_labels)
 
 
+@pytest.mark.thorough
 def test_many_requirements_take_time_of_few():
     has = {"app": "a"}
     check_linear(

@@ -37,6 +37,7 @@ def test_short_literal_is_refused():
         Literals(["short"])
 
 
+@pytest.mark.thorough
 def test_many_literals_are_found_in_one_pass():
     many = Literals([f"{number:06}-{number}" for number in range(50_000)])
     assert many.replace("x 049999-49999 y 049999-4 z", "*") == "x * y 049999-4 z"

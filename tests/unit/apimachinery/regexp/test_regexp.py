@@ -44,6 +44,7 @@ def test_limits_of_go_apply(pattern, problem):
         check(pattern)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "pattern", ["(" * 999 + ")" * 999, "(?:" * 5000 + ")" * 5000, "a" * 100_000, "(a|b)" * 20_000]
 )
@@ -51,6 +52,7 @@ def test_long_pattern_within_limits_is_accepted(pattern):
     assert check(pattern) > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "part", ["(", "[", "[[:", "(a|", "a|", "a{1}", r"\x", r"\Q", "(?i)", "(?P<", r"\p{", "a", "é", r"\pL"]
 )
@@ -62,6 +64,7 @@ def test_pattern_is_parsed_in_linear_time(part):
     check_linear(lambda size: part * (size // len(part)), read, 20_000)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "pattern", ["^(a+)+$", "(a|aa)+$", "(.*)*b", "(x+x+)+y", "^(a?){30}a{30}$", r"(\w+\s?)*!", "a*a*a*a*a*b"]
 )
@@ -77,6 +80,7 @@ def test_pattern_that_backtracks_elsewhere_is_matched_fast():
     assert time.thread_time() - started < 1
 
 
+@pytest.mark.thorough
 def test_evicted_programs_are_recompiled_by_several_threads():
     patterns = [rf"^\pL{{{size}}}$" for size in range(200, 214)]
     texts = ["a" * size for size in range(200, 214)]

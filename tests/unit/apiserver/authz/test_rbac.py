@@ -234,6 +234,7 @@ def test_unreadable_binding_drops_cached_decisions_of_all():
     assert not roles.authorizer._grants
 
 
+@pytest.mark.thorough
 def test_decision_cache_is_bounded():
     roles = world_with_binding("User", "alice", rules=[PODS])
     for number in range(5000):
@@ -270,6 +271,7 @@ def test_right_to_one_name_does_not_cover_all_names():
     assert "Resources" in escalation(roles.authorizer.policy, user, "ns1", [PODS])
 
 
+@pytest.mark.thorough
 def test_role_with_too_many_rights_is_refused_before_comparison():
     names = [str(number) for number in range(200)]
     rule = {"verbs": names, "apiGroups": names, "resources": names}

@@ -107,6 +107,7 @@ def test_upstream_question_without_counterpart_is_in_fidelity_page(name):
     assert name in page.read_text()
 
 
+@pytest.mark.thorough
 def test_every_upstream_question_has_owner_or_named_absence():
     modules = Path(os.environ.get("GOMODCACHE") or Path.home() / "go/pkg/mod") / "k8s.io"
     roots = {name: modules / folder for name, folder in VERSIONS.items()}

@@ -92,6 +92,7 @@ async def test_each_revision_has_the_server_as_its_author(server, store):
     assert {entry.author.user for entry in noted} == {"system:apiserver"}
 
 
+@pytest.mark.thorough
 async def test_concurrently_starting_servers_do_not_conflict(store):
     async with api_server_with(store) as one, api_server_with(store) as two, api_server_with(store) as three:
         made = await asyncio.gather(*map(ensure_objects, (one, two, three)))

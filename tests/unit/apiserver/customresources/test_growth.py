@@ -48,6 +48,7 @@ SCHEMAS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_schema_is_validated_and_compiled_in_linear_time(name):
     def run(schema):
@@ -89,6 +90,7 @@ VALUES = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", VALUES)
 def test_value_is_handled_in_linear_time(name):
     schema, make_value = VALUES[name]
@@ -105,6 +107,7 @@ def test_value_is_handled_in_linear_time(name):
     check_linear(lambda size: orjson.dumps({"a": make_value(size)}), run, 10_000)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", [str, int])
 def test_items_take_linear_time_with_an_enum_that_grows_with_them(kind):
     def run(values):
@@ -114,6 +117,7 @@ def test_items_take_linear_time_with_an_enum_that_grows_with_them(kind):
     check_linear(lambda size: [kind(at) for at in range(size)], run, 3000)
 
 
+@pytest.mark.thorough
 def test_many_fields_of_short_value_take_linear_time():
     def checker_and_items(size):
         fields = {f"f{at}": TEXT for at in range(size)}
@@ -122,12 +126,14 @@ def test_many_fields_of_short_value_take_linear_time():
     check_linear(checker_and_items, lambda made: [*made[0](made[1], ROOT)], 1500)
 
 
+@pytest.mark.thorough
 def test_number_of_missing_field_errors_is_bounded():
     fields = {f"f{at}": TEXT for at in range(5000)}
     check = checker(array_schema({"type": "object", "required": [*fields], "properties": fields}))
     assert len([*check({"a": [{}] * 5000}, ROOT)]) < 2 * MAX_ERRORS + 5000
 
 
+@pytest.mark.thorough
 def test_long_enum_is_truncated_in_repeated_errors():
     allowed = [f"value-{at}" for at in range(10_000)]
     schema = array_schema(TEXT | {"enum": allowed})

@@ -170,6 +170,7 @@ def test_map_list_elements_are_correlated_with_old_ones():
     ]
 
 
+@pytest.mark.thorough
 def test_rules_stop_when_cost_budget_is_spent():
     element = {"type": "string", "x-kubernetes-validations": [{"rule": "self.matches('[a-z]*a')"}]}
     schema = spec(l={"type": "array", "items": element})

@@ -251,6 +251,7 @@ async def test_malformed_request_gets_400_at_once(recording_server):
         assert wire.sent.endswith(b"\r\n\r\n400 Bad Request"), "nothing is echoed"
 
 
+@pytest.mark.thorough
 async def test_total_size_of_unfinished_heads_is_bounded(recording_server):
     part = START + b"X: " + b"a" * 1_000_000
     begun = [recording_server.wire() for _ in range(ALL_HEADS_BYTES // len(part) + 2)]
@@ -268,6 +269,7 @@ async def test_total_size_of_unfinished_heads_is_bounded(recording_server):
     assert recording_server.server.head_bytes == 0
 
 
+@pytest.mark.thorough
 async def test_head_in_small_pieces_takes_linear_time(recording_server):
     def seconds(count):
         wire = recording_server.wire()

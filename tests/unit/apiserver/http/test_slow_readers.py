@@ -84,6 +84,7 @@ async def test_client_that_reads_all_is_kept(server, clock):
     assert not wire.is_closed
 
 
+@pytest.mark.thorough
 async def test_lost_connection_is_no_longer_referenced(server, clock):
     wire = stall(server)
     await yield_to_loop(20)

@@ -75,6 +75,7 @@ async def received(case, forward):
     return without_kind_of_refusal(statuses)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", cases("proxy"))
 async def test_proxy_of_pods_refuses_request_or_forwards_it_in_one_form(case):
     backend = RecordingBackend()
@@ -92,6 +93,7 @@ async def test_proxy_of_pods_refuses_request_or_forwards_it_in_one_form(case):
     assert (statuses, backend.forwarded("a.example")) == (case.statuses, case.forwarded)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", cases("aggregation"))
 async def test_proxy_of_api_servers_refuses_request_or_forwards_it_in_one_form(case, server_context):
     backend = RecordingBackend()

@@ -20,6 +20,7 @@ def changed_lines(text):
     return [line for line in lines if not line.startswith(" ")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [3, LARGE])
 def test_difference_shows_one_changed_line_with_its_context(count):
     at = count // 2

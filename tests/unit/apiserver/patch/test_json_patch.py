@@ -256,6 +256,7 @@ def test_check_reports_unknown_members(patch, complaints):
     assert json_patch.check(patch) == complaints
 
 
+@pytest.mark.thorough
 def test_number_of_operations_is_limited():
     operation = {"op": "test", "path": "", "value": {}}
     assert json_patch.apply({}, [operation] * 10_000) == {}

@@ -119,6 +119,7 @@ def objects(noise):
     return kinds.flatmap(lambda kind: st.tuples(st.just(kind), values(kind, depth=5, noise=noise)))
 
 
+@pytest.mark.thorough
 @given(objects(noise=0))
 def test_second_decoding_changes_nothing(decoder, drawn):
     """The comparison begins with the second decoding: Go writes a pointer to a zero time as null, and omits null."""

@@ -119,6 +119,7 @@ async def test_readers_run_between_large_batches(store):
         await second
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("has_some", [False, True], ids=["none", "some"])
 async def test_slow_watcher_within_a_revision_must_relist(store, has_some):
     async with mirroring(store, SteppedClock()) as watch_cache:
@@ -136,6 +137,7 @@ async def test_slow_watcher_within_a_revision_must_relist(store, has_some):
         assert (stream.error is not None) is has_some
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("resumes", [False, True], ids=["initial objects", "changes to resume from"])
 async def test_events_from_before_a_watch_are_made_when_they_are_read(store, resumes):
     """A client that reads nothing costs a list of references."""
@@ -208,6 +210,7 @@ async def test_changes_that_do_not_match_are_skipped_in_slices(store):
         assert [event.stored.key for event in await reader] == [last]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("part", "is_cut_off"), [(0.9, False), (1.5, True)], ids=["below", "above"])
 async def test_slow_watcher_of_large_objects_is_cut_off(store, part, is_cut_off):
     count = 4 * UNCOUNTED_EVENTS
@@ -303,6 +306,7 @@ async def test_own_writes_are_not_decoded_again(store, wrap):
         assert watch_cache.resource_cache(FOLDER).get(own.key).value == other.value
 
 
+@pytest.mark.thorough
 async def test_memory_for_unconfirmed_writes_is_bounded(store):
     reads = CountingReader()
     async with mirroring(store, SteppedClock(), reads) as watch_cache:

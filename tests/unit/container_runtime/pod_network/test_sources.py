@@ -34,6 +34,7 @@ async def serve(network):
     return await asyncio.start_server(tell, sock=listener)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("source", "seen"),
     [
@@ -57,6 +58,7 @@ async def test_process_sees_address_of_its_client(network, source, seen):
             await writer.wait_closed()
 
 
+@pytest.mark.thorough
 async def test_many_connections_can_be_opened_at_once(network):
     """The kernel keeps 560 requests to the process with the namespaces on Linux 6."""
     opened = await asyncio.gather(*(network.open_socket(POD, ADDRESS) for _ in range(1000)))

@@ -55,6 +55,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("namespace", ["own", "of the machine"])
 def test_processes_die_with_killed_kubelet(namespace, tmp_path):
     if namespace == "own":

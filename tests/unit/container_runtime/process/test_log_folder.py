@@ -1,11 +1,14 @@
 """Logs of processes outlive the program that ran them, as long as their pods exist."""
 
+import pytest
+
 from mockube.container_runtime.process.log_folder import LogFolder
 from mockube.container_runtime.runs import run_of
 from tests.support.container_runtimes import lines_of, running_machine
 from tests.support.event_loop import until
 
 
+@pytest.mark.thorough
 async def test_log_is_found_by_the_next_run_of_the_program(tmp_path):
     async with running_machine("process", logs=tmp_path) as machine:
         pod = machine.pod("echo done")

@@ -76,6 +76,7 @@ def test_groups_of_managers_that_have_ended_are_removed(tmp_path):
     assert {path.name for path in own.iterdir() if path.is_dir()} == {f"mockube-{os.getpid()}-7", "other"}
 
 
+@pytest.mark.thorough
 async def test_process_that_takes_more_than_its_limit_is_killed():
     memory = MemoryGroups().limit(LIMIT)
     if memory is None:

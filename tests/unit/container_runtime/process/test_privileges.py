@@ -65,6 +65,7 @@ def program_of_root():
 OWN = own_privileges(Path("/proc/self/status").read_text()) if sys.platform == "linux" else ()
 
 
+@pytest.mark.thorough
 @of_root
 @on_linux
 @pytest.mark.parametrize(

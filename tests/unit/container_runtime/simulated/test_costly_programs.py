@@ -57,11 +57,13 @@ def stall_of(argv, turns):
     return longest
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("script", KNOWN)
 def test_a_costly_script_shares_the_loop(script):
     assert stall_of(["bash", "-c", script], 100) < BOUND
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "script", ["len(str(10**10**8))", f"x = {'-' * 100_000}1", "x = [0] * 10**6\nwhile True: x == x"]
 )
@@ -69,6 +71,7 @@ def test_a_costly_script_of_python_shares_the_loop(script):
     assert stall_of(["python3", "-c", script], 100) < BOUND
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(20))
 def test_random_costly_programs_share_the_loop(seed):
     argv = costly_program(seed)
@@ -87,6 +90,7 @@ def test_5000_random_costly_programs_share_the_loop():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < GROWTH
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "script",
     [
@@ -99,6 +103,7 @@ def test_processes_that_keep_too_much_end_as_without_memory(script, monkeypatch)
     assert isinstance(run_for(["bash", "-c", script], 40_000)[0], OutOfMemory)
 
 
+@pytest.mark.thorough
 async def test_many_commands_take_turns():
     def work():
         while True:
@@ -124,6 +129,7 @@ async def test_many_commands_take_turns():
     await next_turn()
 
 
+@pytest.mark.thorough
 async def test_a_command_that_works_ends_when_its_client_leaves():
     cluster, streams = Cluster(CONTAINER), ClientStreams()
     running = asyncio.create_task(execute(cluster, streams, *ENDLESS))
@@ -135,6 +141,7 @@ async def test_a_command_that_works_ends_when_its_client_leaves():
         running.result()
 
 
+@pytest.mark.thorough
 async def test_a_command_that_waits_goes_on_when_its_client_leaves():
     cluster, streams = Cluster(CONTAINER), ClientStreams()
     running = asyncio.create_task(execute(cluster, streams, "sh", "-c", "sleep 5; exit 3"))
@@ -144,6 +151,7 @@ async def test_a_command_that_waits_goes_on_when_its_client_leaves():
     assert running.result() == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "end",
     [

@@ -33,6 +33,7 @@ async def test_command_that_waits_for_a_file_sees_that_of_a_client():
     assert await cluster.log() == ["begin\n", "hi\n"]
 
 
+@pytest.mark.thorough
 async def test_run_goes_on_where_it_was():
     cluster = Cluster(shell(f"echo $$ > /tmp/pid; {TICKS}"))
     await cluster.advance(3)
@@ -75,6 +76,7 @@ async def test_log_that_is_followed_has_each_line_once():
     assert lines == [f"tick {number}\n" for number in range(1, 6)]
 
 
+@pytest.mark.thorough
 async def test_clients_at_the_same_time_join_one_run():
     cluster = Cluster(shell(TICKS))
     await cluster.advance(2)
@@ -138,6 +140,7 @@ def runs_live(*containers):
     return [bool(live.command(pod, container)) for container in containers]
 
 
+@pytest.mark.thorough
 def test_containers_that_share_files_run_in_real_time():
     writer = mounting("while true; do date >> /d/log; sleep 1; done", "w")
     assert runs_live(writer, mounting("tail -f /data/log", "r", "/data")) == [True, True]
@@ -174,6 +177,7 @@ async def test_command_that_follows_a_file_sees_what_others_append():
     assert cluster.end() is None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("script", "is_live"),
     [
@@ -200,6 +204,7 @@ def test_container_whose_program_is_not_simulated_does_not_run_in_real_time():
     assert runs_live(shell("grep -q root /etc/passwd; /app/server", image="example.org/app")) == [False]
 
 
+@pytest.mark.thorough
 async def test_long_loop_ends():
     cluster = Cluster(shell("i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; exit 3"), restartPolicy="Never")
     cluster.runtime.start_container(cluster.pod, "c", 0)
@@ -227,6 +232,7 @@ async def test_program_of_image_that_is_not_simulated_is_no_missing_one():
             await cluster.exec(program, "-v")
 
 
+@pytest.mark.thorough
 async def test_command_of_a_client_follows_what_the_container_writes():
     cluster = Cluster(shell("while true; do sleep 2; date >> /tmp/log; done"))
     await cluster.exec("touch", "/tmp/log")
@@ -235,6 +241,7 @@ async def test_command_of_a_client_follows_what_the_container_writes():
     assert (await following)[1].count("UTC") == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_late", [True, False])
 async def test_sidecar_follows_a_file_that_its_neighbour_creates(is_late):
     writer = mounting(
@@ -250,6 +257,7 @@ async def test_sidecar_follows_a_file_that_its_neighbour_creates(is_late):
     assert ("tail: can't open '/d/log': No such file or directory\n" in log) is is_late
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("limit", "lines"), [("128Mi", ["before\n"]), ("512Mi", ["before\n", "after\n"])])
 async def test_log_ends_where_the_memory_does(limit, lines):
     script = "echo before; head -c 300M /dev/zero | tail | wc -c >/dev/null; echo after; sleep 100"
@@ -258,6 +266,7 @@ async def test_log_ends_where_the_memory_does(limit, lines):
     assert await cluster.log() == lines
 
 
+@pytest.mark.thorough
 async def test_container_begins_when_the_earlier_one_has_done_what_it_does_first():
     writer = mounting("for i in $(seq 300); do :; done; echo x > /d/f; sleep 100", "w")
     cluster = Cluster(writer, mounting("cat /d/f; sleep 100", "r"), volumes=[{"name": "v", "emptyDir": {}}])

@@ -147,6 +147,7 @@ async def test_container_whose_server_is_not_simulated_runs():
     assert state.exit is None
 
 
+@pytest.mark.thorough
 async def test_container_runs_at_once_whose_command_works_on():
     cluster = Cluster(shell("i=0; while [ $i -lt 1000 ]; do i=$((i+1)); done; wget -V; exit 3"))
     cluster.runtime.start_container(cluster.pod, "c", 0)

@@ -64,6 +64,7 @@ async def test_archive_can_be_restored_under_other_prefix(store):
     assert (await store.range(Range(key=b"/other/pods/a"))).kvs[0].value == CONTENT[b"pods/a"]
 
 
+@pytest.mark.thorough
 async def test_archive_larger_than_one_transaction_is_restored(store):
     large = {b"large/%d" % number: b"x" * (BYTES // 3) for number in range(5)}
     many = {b"many/%04d" % number: b"{}" for number in range(250)}

@@ -102,6 +102,7 @@ async def hold_in_snapshot(open_durable):
     return hold_in_snapshot
 
 
+@pytest.mark.thorough
 async def test_store_accepts_writes_during_snapshot(hold_in_snapshot, open_durable, tmp_path):
     store, disk = await hold_in_snapshot()
     async with asyncio.TaskGroup() as group:
@@ -119,6 +120,7 @@ async def test_store_accepts_writes_during_snapshot(hold_in_snapshot, open_durab
     assert await history(await open_durable()) == expected
 
 
+@pytest.mark.thorough
 async def test_sweep_waits_for_snapshot(hold_in_snapshot, open_durable, tmp_path, monkeypatch):
     """A sweep that had begun before must not free what the snapshot still reads, if a later compaction allows it."""
     monkeypatch.setattr(

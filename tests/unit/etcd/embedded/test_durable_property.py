@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,6 +104,7 @@ async def compare_stores(directory, steps, segment_bytes):
     await memory.close()
 
 
+@pytest.mark.thorough
 @settings(deadline=None)
 @given(steps=st.lists(STEPS, max_size=40), segment_bytes=st.sampled_from([1, 100, 1 << 20]))
 def test_restarts_and_full_disks_do_not_change_results(steps, segment_bytes):

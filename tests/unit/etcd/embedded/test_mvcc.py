@@ -74,6 +74,7 @@ def test_undo_of_revoke_needs_restored_lease():
     assert core.leases.keys(7) == {b"a"}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("budget", [1, 2, 3, 100])
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=25), data=st.data())
 def test_incremental_sweep_does_not_change_reads(budget, operations, data):

@@ -68,6 +68,7 @@ def test_show_explains_what_an_image_refuses(images, name, requirement):
     assert "no volume" not in images("show", "postgres:17")[1]
 
 
+@pytest.mark.thorough
 def test_each_image_is_explained(images):
     names = {":".join((image.names[0], *image.tags[:1])) for image in built_in_images()}
     assert {name for name in names if images("show", name)[0] != 0} == set()

@@ -104,6 +104,7 @@ asyncio.run(hold())
 """
 
 
+@pytest.mark.thorough
 def test_down_does_not_wait_for_restarted_cluster(folder, environment):
     command = [sys.executable, "-c", HOLDS, environment["XDG_DATA_HOME"]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as first:

@@ -38,6 +38,7 @@ def is_in_oldest_generation(wanted):
     return any(one is wanted for one in gc.get_objects(generation=OLDEST))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_enabled", [True, False])
 def test_collector_is_paused_until_all_blocks_have_ended(is_enabled):
     (gc.enable if is_enabled else gc.disable)()
@@ -49,6 +50,7 @@ def test_collector_is_paused_until_all_blocks_have_ended(is_enabled):
     assert gc.isenabled() is is_enabled
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("nothing_frozen")
 def test_objects_of_the_block_are_not_examined_as_young_ones():
     with PythonGarbageCollector().pause():
@@ -57,6 +59,7 @@ def test_objects_of_the_block_are_not_examined_as_young_ones():
     assert is_in_oldest_generation(created)
 
 
+@pytest.mark.thorough
 def test_frozen_objects_of_the_process_stay_frozen():
     gc.freeze()
     frozen = gc.get_freeze_count()
@@ -65,6 +68,7 @@ def test_frozen_objects_of_the_process_stay_frozen():
     assert gc.get_freeze_count() == frozen
 
 
+@pytest.mark.thorough
 def test_enough_ended_clusters_are_collected():
     collector = PythonGarbageCollector()
     with collector.pause():
@@ -77,6 +81,7 @@ def test_enough_ended_clusters_are_collected():
     assert ended > 1
 
 
+@pytest.mark.thorough
 def test_process_with_many_objects_collects_less_often():
     collector = PythonGarbageCollector()
     objects = [[] for _ in range(40 * GARBAGE_OF_A_CLUSTER)]
@@ -90,6 +95,7 @@ def test_process_with_many_objects_collects_less_often():
     assert objects
 
 
+@pytest.mark.thorough
 def test_disabled_collector_stays_unused():
     gc.disable()
     collector = PythonGarbageCollector()
@@ -99,6 +105,7 @@ def test_disabled_collector_stays_unused():
     assert garbage() is not None
 
 
+@pytest.mark.thorough
 def test_finalizer_that_ends_a_cluster_does_not_wait_for_the_collection():
     collector = PythonGarbageCollector()
     ended = []

@@ -37,6 +37,7 @@ async def thread():
     return threading.current_thread().name
 
 
+@pytest.mark.thorough
 def test_hosted_run_is_open_until_closed():
     done = []
     context = BackgroundContext(lambda: record_lifetime(done), name="hosted")
@@ -55,6 +56,7 @@ def test_hosted_run_is_open_until_closed():
         context.call(lambda: 7)
 
 
+@pytest.mark.thorough
 def test_error_before_opening_is_raised():
     @asynccontextmanager
     async def broken():
@@ -68,6 +70,7 @@ def test_error_before_opening_is_raised():
     context.close()
 
 
+@pytest.mark.thorough
 def test_error_of_task_is_raised_at_end():
     context = BackgroundContext(lambda: run_in_background(fail()), name="hosted")
     context.start()
@@ -78,6 +81,7 @@ def test_error_of_task_is_raised_at_end():
     assert context.submit(thread()).cancelled()
 
 
+@pytest.mark.thorough
 def test_error_of_submitted_work_is_raised():
     context = BackgroundContext(lambda: record_lifetime([]), name="hosted")
     context.start()
@@ -88,6 +92,7 @@ def test_error_of_submitted_work_is_raised():
     context.close()
 
 
+@pytest.mark.thorough
 def test_hosted_run_may_be_closed_before_opening():
     @asynccontextmanager
     async def wait_before_yield():
@@ -110,6 +115,7 @@ def restored_collection():
     (gc.enable if was_enabled else gc.disable)()
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("restored_collection")
 def test_failed_start_enables_garbage_collection():
     @asynccontextmanager
@@ -126,6 +132,7 @@ def test_failed_start_enables_garbage_collection():
     assert gc.isenabled()
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("restored_collection")
 def test_block_opens_without_garbage_collection():
     states = []

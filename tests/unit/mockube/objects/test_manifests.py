@@ -101,6 +101,7 @@ def test_files_and_folders_are_read(tmp_path, monkeypatch):
         assert names(file) == ["b"]
 
 
+@pytest.mark.thorough
 def test_kustomization_is_built_by_kubectl(tmp_path):
     kubectl_binaries.require_kubectl(shutil.which("kubectl"))
     (tmp_path / "map.yaml").write_text(TEXT % "a")

@@ -21,6 +21,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("numbers", [(signal.SIGTERM, signal.SIGTERM, signal.SIGINT), (signal.SIGINT,) * 2])
 def test_interrupt_after_another_signal_ends_a_fork_at_once(numbers):
     with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True) as process:

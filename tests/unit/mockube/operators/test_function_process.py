@@ -38,10 +38,12 @@ def ignore_signal(_):
     wait_for_signal(_)
 
 
+@pytest.mark.thorough
 def test_function_has_kubeconfig_and_variables():
     assert run(print_environment, COLOR="red") == (0, f"{KUBECONFIG} {KUBECONFIG} red\n")
 
 
+@pytest.mark.thorough
 def test_environment_may_be_larger_than_a_packet():
     assert run(print_environment, COLOR="red" * 100_000)[0] == 0
 
@@ -50,6 +52,7 @@ def fail(_):
     raise ValueError("wrong")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("main", "code"),
     [
@@ -62,10 +65,12 @@ def test_exit_codes(main, code):
     assert run(main)[0] == code
 
 
+@pytest.mark.thorough
 def test_error_is_in_the_log():
     assert "ValueError: wrong" in run(fail)[1]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("main", "grace", "code", "ignored"),
     [
@@ -85,6 +90,7 @@ def test_stop(main, grace, code, ignored):
         assert not [*marked_processes(operator._marker)]
 
 
+@pytest.mark.thorough
 def test_process_that_starts_too_late_is_killed_and_not_taken_for_the_next_one(monkeypatch):
     with closing(FunctionServer(wait_for_signal)) as server:
         os.kill(server.pid, signal.SIGSTOP)
@@ -100,6 +106,7 @@ def test_process_that_starts_too_late_is_killed_and_not_taken_for_the_next_one(m
         assert server._started == {}
 
 
+@pytest.mark.thorough
 def test_several_operators_run_at_a_time():
     with closing(FunctionServer(wait_for_signal)) as server:
         operators = [server.start(KUBECONFIG, {}) for _ in range(5)]
@@ -108,6 +115,7 @@ def test_several_operators_run_at_a_time():
         assert [operator.code is None for operator in operators] == [True, True, False, True, True]
 
 
+@pytest.mark.thorough
 def test_operators_end_with_the_server():
     server = FunctionServer(wait_for_signal)
     operator = server.start(KUBECONFIG, {})
@@ -134,6 +142,7 @@ def leave_child(_):
     os.read(ours, 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
 @pytest.mark.parametrize("grace", [pytest.param(0, id="crash"), pytest.param(SECONDS, id="stop")])
 def test_forked_child_in_a_session_of_its_own_is_killed(grace):
@@ -148,6 +157,7 @@ def test_forked_child_in_a_session_of_its_own_is_killed(grace):
         assert str(child) in operator.log.text()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
 def test_child_that_an_operator_leaves_ends_with_the_server():
     server = FunctionServer(leave_child)
@@ -160,12 +170,14 @@ def test_child_that_an_operator_leaves_ends_with_the_server():
     assert not operator._reader.is_alive()
 
 
+@pytest.mark.thorough
 def test_operator_is_killed_before_it_has_a_group():
     with closing(FunctionServer(wait_for_signal)) as server:
         for _ in range(20):
             assert server.start(KUBECONFIG, {}).kill().code == 128 + signal.SIGKILL
 
 
+@pytest.mark.thorough
 def test_operator_that_cannot_be_killed_is_a_failure(monkeypatch):
     monkeypatch.setattr(function_process, "KILL_SECONDS", 0.01)
     with closing(FunctionServer(lambda _: signal.pause())) as server:
@@ -177,6 +189,7 @@ def test_operator_that_cannot_be_killed_is_a_failure(monkeypatch):
                 operator.kill()
 
 
+@pytest.mark.thorough
 def test_code_of_an_earlier_process_with_the_same_id_is_forgotten():
     with closing(FunctionServer(wait_for_signal)) as server:
         server._codes = dict.fromkeys(range(1, 1 << 17), 0)

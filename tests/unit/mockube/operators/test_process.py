@@ -98,6 +98,7 @@ def answer(listening, count):
             connection.sendall(connection.recv(9))
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not can_have_mounts(), reason="this machine allows no namespaces")
 def test_operators_in_networks_of_their_own_listen_on_the_same_port():
     with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as operators:
@@ -175,6 +176,7 @@ LEAVE_CHILD = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
 @pytest.mark.parametrize("suffix", [pytest.param("", id="child"), pytest.param(" &", id="orphan")])
 @pytest.mark.parametrize("grace", [pytest.param(0, id="crash"), pytest.param(SECONDS, id="stop")])
@@ -199,6 +201,7 @@ def test_operator_that_exits_at_once_is_explained():
     assert end_message(operator, ["./manager"]) == "./manager exited with code 1: no such flag: --wrong"
 
 
+@pytest.mark.thorough
 def test_megabytes_of_log_are_bounded():
     with python("for number in range(100_000): print(f'{number:060}')") as operator:
         assert operator.wait(SECONDS) == 0

@@ -119,6 +119,7 @@ class Run:
         return self.plane.code(stopped=0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", SIGNALS)
 async def test_processes_start_together_and_server_stops_last(program_log, number):
     run = Run(program_log)
@@ -131,6 +132,7 @@ async def test_processes_start_together_and_server_stops_last(program_log, numbe
     assert program_log.words[2:] == ["manager ends", "server ends"]
 
 
+@pytest.mark.thorough
 async def test_program_that_runs_both_is_prepared_before_its_start(program_log):
     def prepare():
         assert program_log.words == []
@@ -164,6 +166,7 @@ async def test_program_that_runs_both_and_exits_ends_run(program_log):
     assert run.plane.failed.name == "server"
 
 
+@pytest.mark.thorough
 async def test_server_that_does_not_become_ready_ends_run(program_log):
     run = Run(program_log, server=["fails"])
     assert await run() == 3
@@ -177,6 +180,7 @@ async def test_server_that_exits_ends_run_with_failure(program_log):
     assert run.plane.failed.name == "server"
 
 
+@pytest.mark.thorough
 async def test_manager_with_invalid_flags_ends_run(program_log):
     run = Run(program_log, manager=["waits", "misunderstands"])
     assert await run() == 2
@@ -184,6 +188,7 @@ async def test_manager_with_invalid_flags_ends_run(program_log):
     assert program_log.words[-1] == "server ends"
 
 
+@pytest.mark.thorough
 async def test_failed_manager_is_restarted_with_backoff(program_log):
     run = Run(program_log, manager=["waits", "fails"])
     running = asyncio.create_task(run())
@@ -201,6 +206,7 @@ async def test_failed_manager_is_restarted_with_backoff(program_log):
     assert await running == 0
 
 
+@pytest.mark.thorough
 async def test_manager_backoff_resets_after_healthy_time(program_log):
     run = Run(program_log, manager=["waits"])
     running = asyncio.create_task(run())
@@ -215,6 +221,7 @@ async def test_manager_backoff_resets_after_healthy_time(program_log):
     assert await running == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("task", ["begin of the manager", "restarts of the manager"])
 async def test_failed_task_of_manager_process_ends_run_with_its_error(program_log, task):
     run = Run(program_log, manager=["waits"])
@@ -309,6 +316,7 @@ async def test_failed_import_is_raised(tmp_path, monkeypatch):
         await start_import("module_that_fails")
 
 
+@pytest.mark.thorough
 async def test_second_signal_kills_at_once(program_log):
     run = Run(program_log, manager=["stays"])
     running = asyncio.create_task(run())
@@ -332,6 +340,7 @@ async def test_sighup_is_ignored_under_nohup(program_log):
         signal.signal(signal.SIGHUP, before)
 
 
+@pytest.mark.thorough
 async def test_killed_supervisor_leaves_no_processes(program_log):
     """All processes hold the write end of one pipe, which reaches its end when the last process exits."""
     supervisor = await asyncio.create_subprocess_exec(

@@ -6,6 +6,7 @@ import re
 from hashlib import sha256
 
 import orjson
+import pytest
 
 from mockube.report.bundle import bundle
 from mockube.report.page import MAX_BYTES, MIN_BYTES, comparison_page, max_bytes, page_of
@@ -145,6 +146,7 @@ def test_object_and_change_of_a_problem_are_not_left_out():
     assert [each["metadata"]["name"] for each in thin["objects"]["pods"]][-1] == "p49"
 
 
+@pytest.mark.thorough
 def test_page_of_too_much_has_its_limit_and_says_so():
     pods = [tree_of("Pod", f"p{n}", field=noise(n, 6_000)) for n in range(1_500)]
     page = page_of(recording(objects={"pods": pods}))
@@ -219,6 +221,7 @@ def test_comparison_has_both_runs_and_the_text_without_scripts():
     assert page.count("<script") == 2
 
 
+@pytest.mark.thorough
 def test_comparison_of_too_much_has_the_limit_of_one_page():
     pods = [tree_of("Pod", f"p{n}", field=noise(n, 6_000)) for n in range(800)]
     run = RecordedRun(recording=recording(objects={"pods": pods}), revisions=[])

@@ -36,6 +36,7 @@ def test_duplicate_constraint_is_reported():
     ]
 
 
+@pytest.mark.thorough
 def test_many_constraints_take_linear_time():
     check_linear(
         lambda size: [constraint(f"k{number}") for number in range(size)],
@@ -44,6 +45,7 @@ def test_many_constraints_take_linear_time():
     )
 
 
+@pytest.mark.thorough
 def test_many_runtime_class_tolerations_take_linear_time():
     rules = runtime_class.KIND.validation
 
@@ -83,6 +85,7 @@ def test_iscsi_names_are_validated(name, good):
     assert _is_qualified_name(name) is good
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("text", ["iqn.0000-00.i", ":", "iqn.0000-00.i:"])
 def test_long_iscsi_names_take_linear_time(text):
     check_linear(lambda size: text * size, _is_qualified_name, 5_000)
@@ -127,6 +130,7 @@ def test_pem_blocks_are_validated(text, found):
     assert [(block.type, block.headers, block.data) for block in pem.blocks(text)] == found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "part",
     [

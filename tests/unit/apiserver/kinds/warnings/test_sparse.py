@@ -44,6 +44,7 @@ def pod_with_duplicates(count):
     return {"metadata": {"name": "a"}, "spec": spec}
 
 
+@pytest.mark.thorough
 def test_number_of_quadratic_warnings_is_bounded():
     few, many = (len([*registry.warn_create(PODS, pod_with_duplicates(count))]) for count in (500, 1000))
     assert few == many

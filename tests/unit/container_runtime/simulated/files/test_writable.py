@@ -185,6 +185,7 @@ def test_contents_of_a_claim_on_a_node_belong_to_the_group_below_its_folder_alon
     assert (host.entry("/data/x").group, host.entry("/data/x").mode) == (2000, 0o660)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_in_use", [True, False])
 def test_files_of_a_command_that_runs_stay_when_there_are_too_many(is_in_use):
     store, kept = ContainerFiles(), pod("emptyDir", uid="kept")

@@ -109,6 +109,7 @@ def test_mistake_is_refused_with_the_words_of_coredns(text, message):
     assert str(caught.value) == message
 
 
+@pytest.mark.thorough
 def test_deep_blocks_are_read_without_recursion():
     with pytest.raises(CorefileError, match="Unexpected EOF"):
         parse(".:53 {\n errors {\n" + "a {\n" * 100_000, "C")

@@ -14,6 +14,7 @@ def load_of(*argv):
     return program_of({"name": "c", "image": "example.org/tools", "command": list(argv)}).load
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("script", "cores"),
     [

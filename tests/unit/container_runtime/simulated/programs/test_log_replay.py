@@ -50,12 +50,14 @@ def test_unterminated_line_is_logged_at_container_end():
     assert texts(pod("echo -n a; echo -n b"), 1) == ["ab"]
 
 
+@pytest.mark.thorough
 def test_endless_loop_keeps_latest_output():
     lines = log_lines(pod("while true; do date +%s; sleep 1; done"), 30 * 86400)
     assert lines[-1].text == b"%d\n" % (START + timedelta(days=30)).timestamp()
     assert len(lines) <= MAX_ITERATIONS_LOGGED + 2
 
 
+@pytest.mark.thorough
 def test_long_log_starts_later():
     lines = log_lines(pod("i=0; while true; do i=$((i+1)); echo $i; sleep 1; done"), 30 * 86400)
     assert len(lines) < MAX_EFFECTS

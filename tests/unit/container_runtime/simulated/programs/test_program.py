@@ -172,6 +172,7 @@ def test_loop_ends_at_the_time_that_it_waits_for(script):
     assert (program.seconds, program.exit_code) == (300, 3)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("script", ["date", 'echo "$(date) alive"', "echo $SECONDS"])
 def test_loop_that_only_prints_the_time_is_endless(script):
     assert (
@@ -187,6 +188,7 @@ def test_data_that_a_script_moves_count_as_its_commands(size, is_certain):
     assert (program.is_certain, program.exit_code) == (is_certain, 3 if is_certain else 0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "search",
     [
@@ -210,6 +212,7 @@ def test_awk_that_never_ends_writes_to_a_program_that_reads_a_part():
     assert (program.seconds, program.exit_code) == (0, 5)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("body", ['s = s "x"', "n++", 'gsub(/x/, "y")'])
 def test_awk_that_never_ends_is_executed_in_parts(body):
     host, execution = start_invocation(

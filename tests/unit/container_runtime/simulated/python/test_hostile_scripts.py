@@ -15,6 +15,7 @@ SHARED = "x = (1,)\nfor i in range(60): x = (x, x)\n"
 LARGE = 2**200_000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("script", "message"),
     [
@@ -76,6 +77,7 @@ def test_an_operation_that_takes_too_long_is_refused_by_name(script, message):
         run(script, max_commands=20_000)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "script",
     [
@@ -119,6 +121,7 @@ def test_a_loop_that_changes_nothing_is_skipped(script):
     assert (result.code, result.commands < 10) == (None, True)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("script", "error"),
     [
@@ -189,6 +192,7 @@ def test_the_classes_of_errors_are_the_same_for_all_scripts():
     assert run("import json\njson.JSONDecodeError.__str__ = lambda self: 'x'").code == 1
 
 
+@pytest.mark.thorough
 def test_the_values_of_a_script_take_the_memory_of_its_container():
     script = "x = []\nwhile True: x.append([1] * 200_000)"
     with pytest.raises(OutOfMemory):
@@ -247,6 +251,7 @@ def test_an_operation_on_keys_that_are_tuples_costs_what_their_comparison_does()
 # --- the division of a script
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "text",
     [

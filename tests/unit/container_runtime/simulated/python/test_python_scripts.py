@@ -42,6 +42,7 @@ def test_a_hostile_script_ends_with_an_error_of_python(script, expected):
     assert (result.code, expected in result.stderr.splitlines()[-1]) == (1, True), result.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "script",
     [

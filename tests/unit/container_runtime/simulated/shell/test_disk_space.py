@@ -92,6 +92,7 @@ def test_df_lists_the_mounts():
     assert lines[2].split()[1:] == ["10.0M", "0", "10.0M", "0%", "/m"]
 
 
+@pytest.mark.thorough
 def test_large_file_that_is_not_kept_takes_the_space_that_it_has():
     output, errors, code, volume = script(
         "yes > /m/x; du -m /m/x; cat /m/x; : > /m/x; echo new > /m/x; cat /m/x", capacity=50 * MIB

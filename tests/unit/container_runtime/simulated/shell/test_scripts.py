@@ -337,6 +337,7 @@ def test_hostname_has_the_domain_of_the_hosts_file(hosts, command, output):
     assert script(command, host=host)[0] == output
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "output"),
     [

@@ -296,6 +296,7 @@ def test_deleting_set_counts_pods_after_its_revisions_are_gone():
     assert sets.all(CONTROLLER_REVISIONS) == []
 
 
+@pytest.mark.thorough
 def test_parallel_pods_are_created_500_at_a_time():
     sets = StatefulSetHarness(podManagementPolicy="Parallel", replicas=1200)
     assert sets.round() == [("create", f"web-{ordinal}") for ordinal in range(500)]
