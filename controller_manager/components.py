@@ -97,6 +97,7 @@ def _simulated_kubelets(context: Context) -> SimulatedKubelets:
 
 def _service_publisher(context: Context) -> Runner:
     publishing, networks = context.options.publishing, context.options.networks
+    containers = containers_of_nodes(_kubelet_context(context))
     publisher_context = PublisherContext(
         client=context.client,
         informers=context.informers,
@@ -112,8 +113,9 @@ def _service_publisher(context: Context) -> Runner:
             http_port=publishing.publish_http_port,
             https_port=publishing.publish_https_port,
         ),
-        view=InformerView(context.informers),
-        find_listener=containers_of_nodes(_kubelet_context(context)).runtime.listener,
+        view=InformerView(context.informers, containers.image_table),
+        images=containers.image_table,
+        find_listener=containers.runtime.listener,
         admin_policy=ApiServerAccess(context.client).admin_policy,
     )
     if not publishing.publish:

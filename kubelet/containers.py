@@ -6,7 +6,9 @@ from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.image_service import ImageService
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.node_machine import NodeMachines
+from mockube.container_runtime.predictions import Predictions
 from mockube.container_runtime.runtime import ContainerRuntime, RuntimeEvents
 
 from .kept_contents import KeptContents
@@ -19,6 +21,9 @@ from .probes.totals import ProbeRecords
 class Containers(Struct, frozen=True, kw_only=True):
     runtime: ContainerRuntime
     images: ImageService
+    image_table: ImageTable
+    """What is known of images."""
+    predictions: Predictions
     events: RuntimeEvents
     pods: PodWatchers
     probe_records: ProbeRecords

@@ -27,7 +27,7 @@ from mockube.component_base.serving_certificates import self_signed_certificate,
 from .kwok_objects import kwok_objects
 from .live_images import LiveImagesReader
 from .pod_lifecycle.container_context import ContainerContext
-from .runtimes import PREDICTIONS, containers_of_nodes
+from .runtimes import containers_of_nodes
 from .server.authentication import TokenAuthenticator
 from .server.authorization import KubeletAuthorizer
 from .server.endpoints import ClientAccess, KubeletEndpoints, NodePageSettings
@@ -51,7 +51,7 @@ class SimulatedKubelets:
         self._claims = context.informers.of(PERSISTENT_VOLUME_CLAIMS)
         self._containers = containers_of_nodes(context)
         self._config_maps.add_handler(self._on_config_map_change)
-        self._live_images = LiveImagesReader(self._config_maps)
+        self._live_images = LiveImagesReader(self._containers.image_table, self._config_maps)
         self._listener: socket.socket | None = None
         self._certificate = ""
         self._loop = ReconcileLoop(
@@ -68,7 +68,8 @@ class SimulatedKubelets:
             kwok=kwok_objects(context),
             random=context.random,
             container_context=ContainerContext(
-                fails_unknown_programs=settings.fails_unknown_programs, predictions=PREDICTIONS
+                fails_unknown_programs=settings.fails_unknown_programs,
+                predictions=self._containers.predictions,
             ),
         )
         endpoints = KubeletEndpoints(

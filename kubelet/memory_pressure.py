@@ -16,11 +16,9 @@ from mockube.client.component_helpers.pod_requests import MEMORY, amounts
 from mockube.client.kinds import PODS
 from mockube.client.podview import RUNNING, PodView
 from mockube.client.resources import Key
-from mockube.container_runtime.images.table import behavior_of
 from mockube.container_runtime.pod_script import script_of
-from mockube.container_runtime.predictions import Predictions
-from mockube.container_runtime.runtime import ContainerRuntime
 
+from .containers import Containers
 from .evictions import Evictions
 from .node_pressure import NodePressure
 from .pod_lifecycle.pressure_eviction import MEMORY_THRESHOLD, Observation, PodUsage
@@ -40,15 +38,15 @@ class MemoryPressure(NodePressure):
     def __init__(
         self,
         context: KubeletContext,
-        runtime: ContainerRuntime,
-        predictions: Predictions,
+        containers: Containers,
         evictions: Evictions,
         enqueue: Callable[[Key], None],
     ) -> None:
         """`enqueue` is called with the key of a pod that is evicted."""
         super().__init__(context, evictions, enqueue, resource=MEMORY, pressure=_PRESSURE)
         self._pods = context.informers.of(PODS).lister
-        self._runtime, self._predictions = runtime, predictions
+        self._runtime, self._predictions = containers.runtime, containers.predictions
+        self._images = containers.image_table
         self._bounds: defaultdict[str, dict[str, tuple[Key, float]]] = defaultdict(dict)
         """The keys of pods, and the most memory that they may use, by node and uid."""
         self._sums: defaultdict[str, float] = defaultdict(float)
@@ -92,7 +90,7 @@ class MemoryPressure(NodePressure):
         has_command = container.get("command") or container.get("args") or script.command(container["name"])
         if has_command and (run := self._predictions.program_of_run(pod, container, script)()) is not None:
             yield run.load
-        if behavior_of(container) is not None:
+        if self._images.behavior_of(container) is not None:
             yield self._predictions.server_load(container, script)
 
     def _may_be_short(self, node: str) -> bool:

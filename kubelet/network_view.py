@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from ipaddress import ip_address
 from typing import Final
 
@@ -15,7 +15,7 @@ from mockube.client.cache.informer import Informers
 from mockube.client.cache.store import Change
 from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
 from mockube.client.podview import PodView
-from mockube.container_runtime.images.table import protocols_of
+from mockube.container_runtime.images.table import ImageTable, protocols_of
 
 _WATCHED: Final = (
     kinds.NAMESPACES,
@@ -42,7 +42,8 @@ _CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
 class InformerView:
     """A `ClusterView` over informers."""
 
-    def __init__(self, informers: Informers) -> None:
+    def __init__(self, informers: Informers, images: ImageTable) -> None:
+        self._images = images
         self._informers = informers
         self._is_watching = False
         self._proxies: dict[str, set[str]] = {}
@@ -59,7 +60,7 @@ class InformerView:
             of(kinds.PODS).add_index(BY_NODE, node_of_pod)
             of(kinds.PODS).add_index(_BY_ADDRESS, _addresses_of_pod)
             of(kinds.PODS).add_index(_BY_HOST_PORT, _host_ports_of_pod)
-            of(kinds.PODS).add_index(_BY_PROTOCOL, _protocols_of_pod)
+            of(kinds.PODS).add_index(_BY_PROTOCOL, partial(_protocols_of_pod, self._images))
             of(kinds.NODES).add_index(_BY_ADDRESS, _addresses_of_node)
             of(kinds.NODES).add_index(_CONTROL_PLANE, _roles_of_node)
             of(kinds.SERVICES).add_index(_BY_ADDRESS, _addresses_of_service)
@@ -299,11 +300,13 @@ def _host_ports_of_pod(pod: PodView) -> Iterable[str]:
                 yield f"{spec.get('nodeName')}/{port['hostPort']}"
 
 
-def _protocols_of_pod(pod: PodView) -> Iterable[str]:
+def _protocols_of_pod(images: ImageTable, pod: PodView) -> Iterable[str]:
     if pod.is_terminal:
         return ()
     return {
-        protocol for container in every_container(pod.object["spec"]) for protocol in protocols_of(container)
+        protocol
+        for container in every_container(pod.object["spec"])
+        for protocol in protocols_of(images, container)
     }
 
 

@@ -45,7 +45,7 @@ from .possible_creators import PossibleCreators
 from .probes.live_handlers import LiveHandlers
 from .pull_secrets import PullSecrets
 from .references import reference_loader
-from .runtimes import PREDICTIONS, containers_of_nodes
+from .runtimes import containers_of_nodes
 from .security_profiles import NodeProfiles
 from .server.node_counters import kubelet_counters
 from .settings import KubeletContext
@@ -96,6 +96,7 @@ class SimulatedPods:
             random=context.random,
         )
         self._details = settings.details
+        self._predictions = containers.predictions
         self._fails_unknown_programs = settings.fails_unknown_programs
         self._has_stages = bool(stages)
         self._sync_pod: SyncPod = self._sync_by_stages if stages else self._sync_by_model
@@ -106,7 +107,9 @@ class SimulatedPods:
             context.client,
             context.informers,
             self._loop.add,
-            creators=PossibleCreators(context.client, self._pods.lister, context.clock, PREDICTIONS),
+            creators=PossibleCreators(
+                context.client, self._pods.lister, context.clock, containers.predictions
+            ),
             certificates=pod_certificates(context),
             has_root_ca=settings.has_root_ca,
             attaches_volumes=settings.attaches_volumes,
@@ -121,9 +124,7 @@ class SimulatedPods:
             on_change=self._node_images.add if settings.details else lambda _: None,
         )
         self._admitted_pods = AdmittedPods(self._pods.lister, preempt=self._preempt, enqueue=self._loop.add)
-        self._memory_pressure = MemoryPressure(
-            context, self._runtime, PREDICTIONS, self._evictions, self._loop.add
-        )
+        self._memory_pressure = MemoryPressure(context, containers, self._evictions, self._loop.add)
         self._disk_pressure = DiskPressure(
             context, self._runtime, containers.images, self._evictions, self._loop.add
         )
@@ -295,7 +296,7 @@ class SimulatedPods:
             node=node,
             path_type=context.path_type,
             pods=lambda: self._registry.objects_of_pods(pod.node),
-            predictions=PREDICTIONS,
+            predictions=self._predictions,
         )
         context = replace(
             context,
@@ -303,7 +304,7 @@ class SimulatedPods:
             profiles=profiles,
             retry_at=self._objects.retry_at(pod.uid),
             fails_unknown_programs=self._fails_unknown_programs,
-            predictions=PREDICTIONS,
+            predictions=self._predictions,
             host_pods=lambda: self._registry.other_host_pods(pod),
             observed=self._handlers.observations(pod.object),
             kills=self._runtime.kills(pod.object),

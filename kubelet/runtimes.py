@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -16,12 +16,11 @@ from mockube.client.kinds import NODES, PODS
 from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.image_service import ImageService, StoredImage
-from mockube.container_runtime.images.table import load_table, table_of
+from mockube.container_runtime.images.table import ImageTable, load_table, table_of
 from mockube.container_runtime.kwok.runtime import KwokRuntime
 from mockube.container_runtime.load import Stats
 from mockube.container_runtime.logs import LogSource
 from mockube.container_runtime.port_probe import PortAnswer, PortProbe
-from mockube.container_runtime.predictions import Predictions
 from mockube.container_runtime.runs import ContainerRun
 from mockube.container_runtime.runtime import (
     Attachment,
@@ -31,10 +30,10 @@ from mockube.container_runtime.runtime import (
     PortConnection,
     RuntimeEvents,
 )
-from mockube.container_runtime.simulated import predictions as simulated_predictions
 from mockube.container_runtime.simulated.image_service import SimulatedImages
 from mockube.container_runtime.simulated.network.policies import is_allowed
 from mockube.container_runtime.simulated.network.view import Peer, peer_of
+from mockube.container_runtime.simulated.predictions import SimulatedPredictions
 from mockube.container_runtime.simulated.runtime import SimulatedRuntime, SimulationContext
 from mockube.container_runtime.simulation_values import HOST
 from mockube.container_runtime.state import ContainerKill, ContainerState
@@ -57,8 +56,6 @@ from .settings import KubeletContext
 if TYPE_CHECKING:
     from mockube.container_runtime.pod_network.network import PodNetwork
     from mockube.container_runtime.process.runtime import ProcessRuntime
-
-PREDICTIONS: Final[Predictions] = simulated_predictions
 
 
 class ChosenRuntime:
@@ -216,14 +213,16 @@ def _make_containers(context: KubeletContext) -> Containers:
     network = _pod_network(context)
     processes = _process_runtime(context, events, records, network, lambda: machine.files)
     settings = context.settings
-    images = [table_of(images) for images in settings.pack_images]
-    images += [
+    described = [table_of(images) for images in settings.pack_images]
+    described += [
         load_table(path, has_processes=path == settings.process_images) for path in settings.image_files
     ]
+    images = ImageTable(described)
     contents, services = KeptContents(context), MachineServices(context)
-    view = InformerView(context.informers)
+    view = InformerView(context.informers, images)
     kubelets = NodeConnections(context.informers.of(NODES).lister)
     simulation = SimulationContext(
+        images=images,
         clock=context.clock,
         events=events,
         objects=reference_loader(context),
@@ -234,7 +233,6 @@ def _make_containers(context: KubeletContext) -> Containers:
         is_process=None if processes is None else processes.runs,
         runs_without_program=_runs_without_program,
         fails_unknown_programs=settings.fails_unknown_programs,
-        images=images,
         contents=contents,
         nodes=services,
         kubelets=kubelets,
@@ -243,7 +241,7 @@ def _make_containers(context: KubeletContext) -> Containers:
     if network is not None:
         network.connections = machine.connections_of_processes(network.has_address, settings.server)
     simulated = KwokRuntime(machine, kwok_objects(context), pods, context.clock)
-    simulated_images = SimulatedImages(fails_unknown=settings.fails_unknown_images)
+    simulated_images = SimulatedImages(images, fails_unknown=settings.fails_unknown_images)
     runtime: ContainerRuntime = simulated if processes is None else ChosenRuntime(processes, simulated)
     image_service: ImageService = (
         simulated_images if processes is None else ChosenImages(processes.image_service, simulated_images)
@@ -251,6 +249,8 @@ def _make_containers(context: KubeletContext) -> Containers:
     services.connect(runtime, image_service, machine.machines)
     return Containers(
         runtime=runtime,
+        image_table=images,
+        predictions=SimulatedPredictions(images),
         images=image_service,
         machines=machine.machines,
         services=services,

@@ -77,7 +77,7 @@ class Publisher:
         if pod is None or self._context.find_listener(pod, target.port, simulated=False) is not None:
             return None
         for container in pod["spec"]["containers"]:
-            behavior = listeners_of(pod, container).ports.get(target.port)
+            behavior = listeners_of(self._context.images, pod, container).ports.get(target.port)
             if behavior is not None and behavior.ingress:
                 return partial(
                     self._ingresses.serve_pod,

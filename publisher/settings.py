@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.component import ComponentContext
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.runtime import PortConnection
 from mockube.container_runtime.simulated.network.view import SyncedView
 
@@ -33,6 +34,7 @@ class FindListener(Protocol):
 class PublisherContext(ComponentContext, frozen=True, kw_only=True):
     settings: PublisherSettings
     view: SyncedView
+    images: ImageTable
     find_listener: FindListener
     admin_policy: Callable[[], Awaitable[str]]
     """Returns a policy of administrators, which the network does not simulate; "" if there is none."""

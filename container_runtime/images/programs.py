@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.yaml_decode import load
 
-from .table import behavior_of_image
+from .table import ImageTable
 
 _DATA: Final = Path(__file__).with_name("programs.yaml")
 _MIN_MISSPELLED: Final = 3
@@ -96,9 +96,9 @@ def _names_near(name: str) -> Iterator[str]:
             yield f"{head}{tail[1]}{tail[0]}{tail[2:]}"
 
 
-def programs_of_image(image: str) -> ImagePrograms | None:
+def programs_of_image(images: ImageTable, image: str) -> ImagePrograms | None:
     """Return the programs of an image such as docker.io/library/nginx:1.29; None if nobody knows them."""
-    entry = behavior_of_image(image)
+    entry = images.behavior_of_image(image)
     if entry is None or entry.programs is None:
         return None
     return _programs_of(entry.programs, image.partition("@")[0].rpartition("/")[2].partition(":")[2])

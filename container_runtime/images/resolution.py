@@ -19,7 +19,7 @@ from .near_names import is_mistaken, is_named_missing, is_placeholder
 from .references import DOCKER_HUB, Reference, parse_reference
 from .registries import PullError, origin
 from .releases import Releases
-from .table import IMAGES, Image, behavior_of_image
+from .table import Image, ImageTable
 
 _OFFICIAL_IMAGES: Final = Path(__file__).with_name("official_images.json")
 _OFFICIAL: Final = f"{DOCKER_HUB}/library/"
@@ -55,20 +55,29 @@ class ImageResolution(Struct, frozen=True, kw_only=True):
         return f"rpc error: code = {self.code} desc = {self.problem}" if self.problem else ""
 
 
-def resolve(reference: str, *, has_pull_secret: bool = False) -> ImageResolution:
+def resolve(images: ImageTable, reference: str, *, has_pull_secret: bool = False) -> ImageResolution:
     """Return what a reference resolves to on a node, for a pod that has a pull secret for its registry or not."""
-    return _resolve(reference, IMAGES.version, has_pull_secret=has_pull_secret)
+    image = images.behavior_of_image(reference)
+    return _resolve(
+        reference,
+        image,
+        is_added=image is not None and images.is_added(image),
+        is_loaded=is_loaded(images, reference),
+        has_pull_secret=has_pull_secret,
+    )
 
 
 @lru_cache(maxsize=8192)
-def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> ImageResolution:  # noqa: ARG001 - the table has versions
+def _resolve(
+    reference: str, image: Image | None, *, is_added: bool, is_loaded: bool, has_pull_secret: bool
+) -> ImageResolution:
     try:
         parsed = parse_reference(reference)
     except InvalidImage as error:
         return ImageResolution(name="", invalid=f'couldn\'t parse image name "{reference}": {error}')
-    image = behavior_of_image(reference)
-    is_loaded = parsed.name in IMAGES.loaded
-    refusal = None if is_loaded else _pull_error(parsed, image, has_pull_secret=has_pull_secret)
+    refusal = (
+        None if is_loaded else _pull_error(parsed, image, is_added=is_added, has_pull_secret=has_pull_secret)
+    )
     if refusal is not None:
         prefix = (
             f'failed to pull and unpack image "{parsed.name}": failed to resolve reference "{parsed.name}"'
@@ -87,8 +96,9 @@ def _resolve(reference: str, version: int, *, has_pull_secret: bool) -> ImageRes
     )
 
 
-def _pull_error(reference: Reference, image: Image | None, *, has_pull_secret: bool) -> PullError | None:
-    is_added = image is not None and IMAGES.is_added(image)
+def _pull_error(
+    reference: Reference, image: Image | None, *, is_added: bool, has_pull_secret: bool
+) -> PullError | None:
     if not is_added and (registries.is_reserved(reference) or is_named_missing(reference.host)):
         return registries.no_such_host(reference)
     is_private = image.private if image is not None else registries.is_named_private(reference)
@@ -107,9 +117,9 @@ def _pull_error(reference: Reference, image: Image | None, *, has_pull_secret: b
     return registries.no_such_tag(reference) if is_named_missing(reference.tag) and not is_added else None
 
 
-def is_loaded(reference: str) -> bool:
+def is_loaded(images: ImageTable, reference: str) -> bool:
     """Return whether a user of the cluster has said that an image exists, as on each node of a cluster of kind after its `load`."""
-    return bool(IMAGES.loaded) and resolve(reference).name in IMAGES.loaded
+    return bool(images.loaded) and full_name(reference) in images.loaded
 
 
 @cache
@@ -149,7 +159,7 @@ def is_official(resolution: ImageResolution) -> bool:
     return origin(resolution.repository).removeprefix(_OFFICIAL) in official_images()
 
 
-def is_known(reference: str) -> bool:
+def is_known(images: ImageTable, reference: str) -> bool:
     """Return whether an image is in the table, was loaded, or is one of Docker's official ones."""
-    resolution = resolve(reference, has_pull_secret=True)
-    return resolution.image is not None or is_loaded(reference) or is_official(resolution)
+    resolution = resolve(images, reference, has_pull_secret=True)
+    return resolution.image is not None or is_loaded(images, reference) or is_official(resolution)

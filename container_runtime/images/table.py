@@ -170,7 +170,7 @@ class Load(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fie
     """What each request adds: cores for a second, or memory while a client is connected."""
 
 
-class Image(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class Image(Struct, frozen=True, eq=False, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What is known of an image, and what a container of it does, unless its pod has another command for it."""
 
     names: tuple[str, ...]
@@ -433,42 +433,42 @@ class LiveImages(Struct, frozen=True):
 
 
 class ImageTable:
-    """The images that are known in this process. Those of users go before those of packs and files, and these before built-in ones."""
+    """The images that are known in a cluster. Those of its users go before those of packs and files, and these before built-in ones."""
 
-    def __init__(self) -> None:
-        self._added: Table = {}
-        self._live: dict[object, LiveImages] = {}
-        """What is said of images in each cluster of this process."""
-        self.loaded: frozenset[str] = frozenset()
-        self.version = 0
-        """A number that changes with the table: what is cached of it belongs to one version."""
+    def __init__(self, added: Iterable[Table] = ()) -> None:
+        """Of the `added` tables of packs and files, later ones go before earlier ones."""
+        self._added: Table = {name: entries for table in added for name, entries in table.items()}
+        self._live = LiveImages()
+        self.behavior_of_image = lru_cache(maxsize=4096)(self._behavior_of_image)
+        """Returns what is known of an image such as docker.io/library/nginx:1.29; None if nothing is."""
 
-    def add(self, table: Table) -> None:
-        self._added = {**self._added, **table}
-        self._changed()
+    @property
+    def loaded(self) -> frozenset[str]:
+        """The canonical names of images that exist, whatever a registry has."""
+        return self._live.loaded
 
-    def set_live(self, cluster: object, images: LiveImages) -> None:
-        """Replace what is said of images in a running cluster; all clusters of a process share the table."""
-        if images == self._live.get(cluster, LiveImages()):
-            return
-        self._live[cluster] = images
-        self.loaded = frozenset().union(*(live.loaded for live in self._live.values()))
-        self._changed()
+    def set_live(self, images: LiveImages) -> None:
+        """Replace what the users of the running cluster say of images."""
+        if images != self._live:
+            self._live = images
+            self.behavior_of_image.cache_clear()
 
-    def remove_live(self, cluster: object) -> None:
-        self.set_live(cluster, LiveImages())
-        self._live.pop(cluster, None)
+    def behavior_of(self, container: Mapping[str, Any]) -> Image | None:
+        """Return what is known of the image of a container; None if nothing is."""
+        return self.behavior_of_image(container.get("image") or "")
 
     def is_added(self, image: Image) -> bool:
         """Return whether a user or a pack describes an image, which therefore exists."""
-        tables = (self._added, *(live.table for live in self._live.values()))
+        tables = (self._added, self._live.table)
         return any(image is entry for table in tables for entries in table.values() for entry in entries)
 
-    def _changed(self) -> None:
-        self.version += 1
-        behavior_of_image.cache_clear()
+    def _behavior_of_image(self, image: str) -> Image | None:
+        repository = image.partition("@")[0]
+        head, slash, last = repository.rpartition("/")
+        name, _, tag = last.partition(":")
+        return self._find(f"{head}{slash}{name}", tag)
 
-    def find(self, repository: str, tag: str) -> Image | None:
+    def _find(self, repository: str, tag: str) -> Image | None:
         parts = repository.split("/")
         if len(parts) == 1 or (len(parts) == 2 and parts[0] in _DOCKER_HUB):
             parts.insert(-1, "library")
@@ -478,7 +478,7 @@ class ImageTable:
             suffixes.insert(0, original)
             suffixes.insert(1, original.partition("/")[2])
         built_in = _built_in_table({suffix.rpartition("/")[2] for suffix in suffixes})
-        for table in (*(live.table for live in self._live.values()), self._added, built_in):
+        for table in (self._live.table, self._added, built_in):
             for suffix in suffixes:
                 entry = next((entry for entry in table.get(suffix, ()) if entry.has_tag(tag)), None)
                 if entry is not None:
@@ -509,31 +509,15 @@ def _as_guess(entry: Image) -> Image:
     )
 
 
-IMAGES: Final = ImageTable()
-
-
-@lru_cache(maxsize=4096)
-def behavior_of_image(image: str) -> Image | None:
-    """Return what is known of an image such as docker.io/library/nginx:1.29; None if nothing is."""
-    repository = image.partition("@")[0]
-    head, slash, last = repository.rpartition("/")
-    name, _, tag = last.partition(":")
-    return IMAGES.find(f"{head}{slash}{name}", tag)
-
-
-def behavior_of(container: Mapping[str, Any]) -> Image | None:
-    return behavior_of_image(container.get("image") or "")
-
-
-def protocols_of(container: Mapping[str, Any]) -> set[str]:
+def protocols_of(images: ImageTable, container: Mapping[str, Any]) -> set[str]:
     """Return the protocols, besides HTTP, that the server of a container's image speaks."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     return set() if image is None else {port.speaks for port in image.ports.values() if port.speaks != HTTP}
 
 
-def runs_server(container: Mapping[str, Any]) -> bool:
+def runs_server(images: ImageTable, container: Mapping[str, Any]) -> bool:
     """Return whether a container runs the server of its image: by the image's own command, by its name, or by options for it."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     if image is None or not (image.ports or image.logs):
         return False
     command, arguments = without_entrypoint(container)

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.port_probe import USER_AGENT, PortAnswer, PortProbe
 
@@ -25,12 +26,14 @@ _WITHOUT_DIRECTIVE: Final = "its requests are answered without it"
 class ConfiguredContainers:
     def __init__(
         self,
+        images: ImageTable,
         servers: RunningServers,
         responses: PortResponses,
         write_log: Callable[[ReadOnlyTree, str, Sequence[tuple[int, str]]], None],
         note_unknown: Callable[[ReadOnlyTree, str, str, str], None],
     ) -> None:
         """`write_log` adds lines to the log of a container; `note_unknown` reports what is not simulated, and what that means."""
+        self._images = images
         self._servers = servers
         self._responses = responses
         self._write_log = write_log
@@ -39,7 +42,7 @@ class ConfiguredContainers:
     def is_configured(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
         """Return whether a configuration in files says what the server of a container answers."""
         has_server = self._servers.find(pod, container["name"]) is not None
-        return has_server or bool(commands.server_command(pod, container))
+        return has_server or bool(commands.server_command(self._images, pod, container))
 
     def started(self, pod: ReadOnlyTree) -> Collection[str]:
         """Return the names of the containers whose programs have started a server."""
@@ -55,14 +58,14 @@ class ConfiguredContainers:
 
     def of_client(self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> RunningServer | None:
         """Return the server of a container for the command of a client; None for an image without one that is simulated."""
-        if commands.server_kind(container) is None:
+        if commands.server_kind(self._images, container) is None:
             return None
         name = container["name"]
         return self._servers.of_run(
             meta.uid(pod),
             name,
             restarts,
-            lambda: self._server(pod, name, runs=bool(listeners_of(pod, container).ports)),
+            lambda: self._server(pod, name, runs=bool(listeners_of(self._images, pod, container).ports)),
         )
 
     def _server(
@@ -81,7 +84,7 @@ class ConfiguredContainers:
         if opened is None or opened.configured is None:
             others = [each for each in pod["spec"]["containers"] if each["name"] not in started]
             rest = {**pod, "spec": {**pod["spec"], "containers": others}}
-            return predictions.port_answer(rest, request, script_of(meta.annotations(pod)))
+            return predictions.port_answer(self._images, rest, request, script_of(meta.annotations(pod)))
         answer = PortAnswer(speaks=opened.speaks, uses_tls=opened.uses_tls)
         if request.path is None or opened.uses_tls is None:
             return answer

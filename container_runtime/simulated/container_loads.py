@@ -4,6 +4,7 @@ The usage is computed when it is read, from records that change only when someth
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import inf
 from typing import Final
 
@@ -15,6 +16,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.behavior import KILLED
 from mockube.container_runtime.config.resource_limits import limit_of
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.load import NO_LOAD, OOM_KILLED, RunLoad, Stats
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_status, running_seconds
@@ -51,14 +53,16 @@ class _Record(Struct):
 class ContainerLoads:
     def __init__(
         self,
+        images: ImageTable,
         clock: Clock,
-        is_live: Callable[[ReadOnlyTree, ReadOnlyTree], object] = live_command,
+        is_live: Callable[[ReadOnlyTree, ReadOnlyTree], object] | None = None,
         on_slow: Callable[[ReadOnlyTree], None] = lambda _: None,
     ) -> None:
-        """`is_live` returns whether the command of a container runs in real time; `on_slow` is called with a pod whose answers become slow."""
+        """`is_live` returns whether the command of a container runs in real time, besides those that demand it; `on_slow` is called with a pod whose answers become slow."""
         self._on_slow = on_slow
         self._clock = clock
-        self._is_live = is_live
+        self._images = images
+        self._is_live = is_live or partial(live_command, images)
         self._records: dict[str, dict[str, _Record]] = {}
         """By the pod's uid and the container's name."""
 
@@ -107,7 +111,7 @@ class ContainerLoads:
 
     async def serve_request(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:
         """Let the server of a container work on a request, as long as it takes."""
-        image = server_of(container)
+        image = server_of(self._images, container)
         busy = 0.0 if image is None else request_seconds(image)
         if not busy:
             return
@@ -141,7 +145,7 @@ class ContainerLoads:
 
     def serve_probe(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> float:
         """Return how long the server of a container, which works on it, takes for the request of a probe."""
-        image = server_of(container)
+        image = server_of(self._images, container)
         busy = 0.0 if image is None else request_seconds(image)
         limit, now = limit_of(pod, container, "cpu"), self._clock.monotonic()
         cpu = self.cpu_of(pod, container["name"])
@@ -191,7 +195,7 @@ class ContainerLoads:
         load = None if seconds is None else self._load(pod, container)
         if seconds is None or load is None:
             return None
-        at_rest = _PROGRAM_SIZE if server_of(container) is None else 0.0
+        at_rest = _PROGRAM_SIZE if server_of(self._images, container) is None else 0.0
         return Stats(cores=load.cores_at(seconds), memory=load.memory_at(seconds) + at_rest)
 
     def _load(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> RunLoad | None:
@@ -199,13 +203,13 @@ class ContainerLoads:
         if self._is_live(pod, container):
             return NO_LOAD
         script = script_of(meta.annotations(pod))
-        run_program = predictions.program_of_run(pod, container, script)
+        run_program = predictions.program_of_run(self._images, pod, container, script)
         status = container_status(pod, container["name"]) or {}
         started = parse_time(status["state"]["running"]["startedAt"])
         behavior = run_program(restarts=status.get("restartCount") or 0, started=started)
         if behavior is not None and behavior.load is not NO_LOAD:
             return behavior.load
-        at_rest = predictions.server_load(container, script)
+        at_rest = predictions.server_load(self._images, container, script)
         if at_rest is not NO_LOAD:
             return at_rest
         return None if behavior is None else behavior.load

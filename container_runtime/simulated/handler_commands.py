@@ -20,6 +20,7 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import timeout
 from mockube.container_runtime.behavior import KILLED, NOT_FOUND, CommandResult
 from mockube.container_runtime.config.environment import References, environment_of
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.pod_script import Script, script_of
 from mockube.container_runtime.start_errors import StartError
 
@@ -48,6 +49,7 @@ class HandlerRun(Struct, frozen=True, kw_only=True):
     pod: ReadOnlyTree
     container: ReadOnlyTree
     references: References
+    images: ImageTable
     files: FileSystem
     unknown_folders: tuple[str, ...]
     """The folders, with final slashes, into which programs that are not simulated may write; "/" for all of the container."""
@@ -134,7 +136,7 @@ class _OwnServer:
         may_listen = (
             outcome == Outcome.REFUSED.value
             and not self._run.has_configured_server
-            and not is_closed(self._pod, call.port, self._script)
+            and not is_closed(self._run.images, self._pod, call.port, self._script)
         )
         if may_listen or self.answers > _MAX_ANSWERS:
             return encode_reply(Reply(outcome=outcome, problem=f"the server on port {call.port}"))
@@ -154,7 +156,7 @@ async def run_handler_command(
     if names_unknown_variable("\0".join(argv), environment):
         return None
     files = _PresentFiles(run.files, run.unknown_folders)
-    host = host_of(pod, container, run.references, clock.now(), files=files)
+    host = host_of(run.images, pod, container, run.references, clock.now(), files=files)
     host.now, host.is_strict = clock.now, True
     host.join(partial(run.processes, environment))
     execution = run_command(host, argv, environment, container.get("workingDir") or "/")

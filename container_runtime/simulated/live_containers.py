@@ -12,6 +12,7 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import has_default_command
 from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.pod_script import script_of
 
 from . import predictions
@@ -23,8 +24,11 @@ from .servers.probe_answers import concurrent_containers
 
 
 class LiveContainers:
-    def __init__(self, is_process: Callable[[ReadOnlyTree, str], bool] | None = None) -> None:
+    def __init__(
+        self, images: ImageTable, is_process: Callable[[ReadOnlyTree, str], bool] | None = None
+    ) -> None:
         """`is_process` returns whether a container of a pod is a process; None if none is."""
+        self._images = images
         self._is_process = is_process
         self._joined: dict[str, set[str]] = {}
         """The names of the containers that clients have joined, by the pod's uid."""
@@ -35,10 +39,10 @@ class LiveContainers:
 
     def command(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
         """Return the command of a container that runs in real time; empty for any other container."""
-        if command := commands.live_command(pod, container):
+        if command := commands.live_command(self._images, pod, container):
             return command
         is_live = self.has_changing_files(pod, container) or container["name"] in self._names_uncertain(pod)
-        return commands.interpreted_command(pod, container) if is_live else ()
+        return commands.interpreted_command(self._images, pod, container) if is_live else ()
 
     def may_run(self, pod: ReadOnlyTree) -> bool:
         """Return whether a container of the pod may run in real time."""
@@ -46,7 +50,7 @@ class LiveContainers:
             meta.uid(pod) in self._joined
             or bool(self._names_with_others(pod))
             or bool(self._names_uncertain(pod))
-            or commands.may_run_live(pod)
+            or commands.may_run_live(self._images, pod)
         )
 
     def has_changing_files(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
@@ -80,8 +84,8 @@ class LiveContainers:
         return (
             not self.is_process(pod, container["name"])
             and not self.command(pod, container)
-            and bool(commands.interpreted_command(pod, container))
-            and predictions.is_simulated(pod, container, script_of(meta.annotations(pod)))
+            and bool(commands.interpreted_command(self._images, pod, container))
+            and predictions.is_simulated(self._images, pod, container, script_of(meta.annotations(pod)))
         )
 
     def join(self, pod: ReadOnlyTree, name: str) -> None:
@@ -119,20 +123,20 @@ class LiveContainers:
                 ]
             )
         }
-        gets_signals = _gets_signals(pod, container)
+        gets_signals = _gets_signals(self._images, pod, container)
         if not interferes_itself and not shared and not gets_signals:
             return False
         script = script_of(meta.annotations(pod))
-        argv = commands.interpreted_command(pod, container)
-        if not argv or not predictions.is_simulated(pod, container, script):
+        argv = commands.interpreted_command(self._images, pod, container)
+        if not argv or not predictions.is_simulated(self._images, pod, container, script):
             return False
         # What a program that is not simulated writes is not there: a command that needs it would fail.
         known = {
             name
             for name, others in shared.items()
             if all(
-                (has_default_command(other) and predictions.knows_image(other))
-                or predictions.is_simulated(pod, other, script)
+                (has_default_command(other) and predictions.knows_image(self._images, other))
+                or predictions.is_simulated(self._images, pod, other, script)
                 or self.is_process(pod, other["name"])
                 for other in others
             )
@@ -146,23 +150,25 @@ class LiveContainers:
             interpreted = [
                 container
                 for container in every_container(pod["spec"])
-                if commands.interpreted_command(pod, container)
+                if commands.interpreted_command(self._images, pod, container)
             ]
             if not interpreted:
                 return _NO_NAMES
             names = self._uncertain[uid] = frozenset(
-                container["name"] for container in interpreted if not _is_certain(pod, container)
+                container["name"]
+                for container in interpreted
+                if not _is_certain(self._images, pod, container)
             )
         return names
 
 
-def _is_certain(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+def _is_certain(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     """Return whether a command is computed to its end, or what it does is not simulated at all."""
-    behavior = predictions.program_of_run(pod, container, script_of(meta.annotations(pod)))()
+    behavior = predictions.program_of_run(images, pod, container, script_of(meta.annotations(pod)))()
     if behavior is None:
         return True
     return behavior.is_certain and not commands.shows_surroundings(
-        commands.interpreted_command(pod, container)
+        commands.interpreted_command(images, pod, container)
     )
 
 
@@ -178,12 +184,12 @@ def _may_have_others(pod: ReadOnlyTree) -> bool:
     return shares_processes or any(map(handlers_may_interfere, spec["containers"]))
 
 
-def _gets_signals(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+def _gets_signals(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     """Return whether another container shares its processes with a container, and may send signals to them."""
     if not pod["spec"].get("shareProcessNamespace"):
         return False
     return any(
-        sends_signals(commands.interpreted_command(pod, other)) or handlers_may_interfere(other)
+        sends_signals(commands.interpreted_command(images, pod, other)) or handlers_may_interfere(other)
         for other in every_container(pod["spec"])
         if other["name"] != container["name"]
     )

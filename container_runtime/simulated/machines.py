@@ -11,6 +11,7 @@ from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import run_until
 from mockube.container_runtime.config.capabilities import capability_bits
 from mockube.container_runtime.config.environment import security_context
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.node_machine import NodeFile, NodeServices
 from mockube.container_runtime.runtime import Command, ExecRequest
 from mockube.container_runtime.start_errors import StartError
@@ -42,6 +43,7 @@ class SimulatedMachines:
 
     def __init__(
         self,
+        images: ImageTable,
         files: PodFiles,
         network: PodConnections,
         services: NodeServices,
@@ -50,6 +52,7 @@ class SimulatedMachines:
     ) -> None:
         """`kill` kills the run of a container that is computed in advance."""
         self.kill = kill
+        self._images = images
         self._files = files
         self._network = network
         self._services = services
@@ -60,7 +63,7 @@ class SimulatedMachines:
 
         name = meta.name(node)
         files = await self._files.files_of_node(name)
-        host = node_host(node, self._services.pods(name), files, self._clock.now)
+        host = node_host(self._images, node, self._services.pods(name), files, self._clock.now)
         host.has_terminal, host.has_open_input = request.has_terminal, request.has_input
         environment = dict(host.environment)
         if request.has_terminal:
@@ -126,7 +129,7 @@ class SimulatedMachines:
             may_enter = root is files and bool(capability_bits(context) & _SYS_CHROOT)
         if not may_enter:
             return None
-        return node_host(node, self._services.pods(meta.name(node)), files, self._clock.now)
+        return node_host(self._images, node, self._services.pods(meta.name(node)), files, self._clock.now)
 
     async def refresh(self, node: str) -> None:
         await self._files.files_of_node(node)

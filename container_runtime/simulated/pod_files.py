@@ -22,6 +22,7 @@ from mockube.component_base.loop import yield_to_loop
 from mockube.component_base.supervision import start
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.disk_usage import DiskUsage
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.logs import LogLine
 from mockube.container_runtime.node_machine import NO_SERVICES, NodeServices
 from mockube.container_runtime.objects import ObjectReader
@@ -77,8 +78,9 @@ _MAX_AT_ONCE: Final = 256 << 10
 
 
 class PodFiles:
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each argument is a dependency
         self,
+        images: ImageTable,
         references: ObjectReader,
         live: LiveContainers,
         clock: Clock,
@@ -88,6 +90,7 @@ class PodFiles:
         on_scarce_disk: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`on_scarce_disk` is called with the name of a node whose disk becomes scarce."""
+        self._images = images
         self._references = references
         self._nodes = nodes
         self._refreshed: dict[str, float] = {}
@@ -149,7 +152,7 @@ class PodFiles:
                 continue
             references = await self._references.load_shared(pod, other)
             root = await self._replay_up_to_now(pod, other, references=references)
-            views[pid_of(pod, other)] = process_view(pod, other, references, root, container)
+            views[pid_of(pod, other)] = process_view(self._images, pod, other, references, root, container)
         return views
 
     async def _bring_volumes_up_to_date(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:
@@ -205,16 +208,16 @@ class PodFiles:
                 break
             if (
                 shared & shared_volumes(pod, init_container)
-                and _may_write(pod, init_container)
+                and _may_write(self._images, pod, init_container)
                 and (run := _latest_run(pod, init_container))
             ):
                 references = await self._references.load_shared(pod, init_container)
                 mounts = mounts_of(shared_mounts(pod, init_container, references), lambda _: volumes)
-                files = file_system_of(pod, init_container, references, mounts, is_partial=True)
-                note_unknown_places(files, unknown_places(pod, init_container, script))
-                host = runs.host_of(pod, init_container, references, run.started, files=files)
+                files = file_system_of(self._images, pod, init_container, references, mounts, is_partial=True)
+                note_unknown_places(files, unknown_places(self._images, pod, init_container, script))
+                host = runs.host_of(self._images, pod, init_container, references, run.started, files=files)
                 replay = LogReplay(
-                    runs.main_process(pod, init_container, references, host), host, run.started
+                    runs.main_process(self._images, pod, init_container, references, host), host, run.started
                 )
                 await self._replay(replay, files, run.finished or self._clock.now())
         return volumes
@@ -284,11 +287,18 @@ class PodFiles:
         is_new = not self._container_files.contains(key)
         mounts = shared_mounts(pod, container, references)
         await self._load_lasting_volumes(mounts)
-        entries = files_of(pod, container, references) | process_entries(pod, container, references)
-        files = self._container_files.file_system(
-            key, entries, mounts, partial(file_system_of, pod, container, references, files=entries)
+        entries = files_of(self._images, pod, container, references) | process_entries(
+            self._images, pod, container, references
         )
-        note_unknown_places(files, unknown_places(pod, container, script_of(meta.annotations(pod))))
+        files = self._container_files.file_system(
+            key,
+            entries,
+            mounts,
+            partial(file_system_of, self._images, pod, container, references, files=entries),
+        )
+        note_unknown_places(
+            files, unknown_places(self._images, pod, container, script_of(meta.annotations(pod)))
+        )
         self.disks.place(
             pod["spec"].get("nodeName") or "",
             references.disk_bytes,
@@ -305,7 +315,7 @@ class PodFiles:
             # A run in real time that begins now writes its files itself.
             is_live = bool(self._live.command(pod, container))
             early.discard(key)
-            if not is_live and _may_write(pod, container):
+            if not is_live and _may_write(self._images, pod, container):
                 self._begin_replay(key, pod, container, references, run, files)
         replayed = self._replays.get(key)
         if replayed is not None and run is not None:
@@ -321,9 +331,9 @@ class PodFiles:
         run: ContainerRun,
         files: FileSystem,
     ) -> None:
-        host = runs.host_of(pod, container, references, run.started, files=files)
+        host = runs.host_of(self._images, pod, container, references, run.started, files=files)
         host.memory = replay_memory(pod, container, host.memory_bytes)
-        command = runs.main_process(pod, container, references, host)
+        command = runs.main_process(self._images, pod, container, references, host)
         self._replays[key] = ReplayedRun(
             key.uid, LogReplay(command, host, run.started), RunLog(), host, files
         )
@@ -585,9 +595,9 @@ def _latest_run(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerRun | No
         return None
 
 
-def _may_write(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
-    if not runs.is_repeatable(pod, container):
+def _may_write(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    if not runs.is_repeatable(images, pod, container):
         return False
     script = script_of(meta.annotations(pod)).command(container["name"])
-    text = " ".join(command_of(container)) if script is None else script
+    text = " ".join(command_of(images, container)) if script is None else script
     return WRITE_COMMAND.search(text) is not None

@@ -22,7 +22,7 @@ from mockube.container_runtime.behavior import (
 from mockube.container_runtime.config.environment import hostname_of, known_environment
 from mockube.container_runtime.config.volumes import api_volume_names
 from mockube.container_runtime.images.programs import NO_SYSTEM, programs_of_image
-from mockube.container_runtime.images.table import behavior_of
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.load import NO_LOAD, RunLoad
 from mockube.container_runtime.pod_script import Script
 from mockube.container_runtime.port_probe import REFUSED, PortAnswer, PortProbe
@@ -61,30 +61,35 @@ _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 """The folder that is empty in an image."""
 
 
-def image_user(container: ReadOnlyTree) -> int | str | None:
-    image = behavior_of(container)
+def image_user(images: ImageTable, container: ReadOnlyTree) -> int | str | None:
+    image = images.behavior_of(container)
     return None if image is None else image.user_name or image.user
 
 
-def knows_image(container: ReadOnlyTree) -> bool:
-    return behavior_of(container) is not None or program.is_pause_image(container.get("image") or "")
+def knows_image(images: ImageTable, container: ReadOnlyTree) -> bool:
+    return images.behavior_of(container) is not None or program.is_pause_image(container.get("image") or "")
 
 
-def unread_configuration(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
-    return unread.unread_configuration(pod, container)
+def unread_configuration(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+    return unread.unread_configuration(images, pod, container)
 
 
-def command_of(container: ReadOnlyTree) -> tuple[str, ...]:
-    return program.command_of(container)
+def command_of(images: ImageTable, container: ReadOnlyTree) -> tuple[str, ...]:
+    return program.command_of(images, container)
 
 
-def reads_input(container: ReadOnlyTree) -> bool:
-    image = behavior_of(container)
+def reads_input(images: ImageTable, container: ReadOnlyTree) -> bool:
+    image = images.behavior_of(container)
     return image is not None and image.reads_input
 
 
 def program_of_run(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, *, fails_unknown: bool = False
+    images: ImageTable,
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    *,
+    fails_unknown: bool = False,
 ) -> Callable[..., RunBehavior | None]:
     """Return a function that returns the container's program; its arguments `restarts` and `started` select the run.
 
@@ -92,25 +97,29 @@ def program_of_run(
     because their values are not known here.
     """
     program_at = partial(
-        program_of, container, _full_context(pod, container, script, fails_unknown=fails_unknown)
+        program_of,
+        images,
+        container,
+        _full_context(images, pod, container, script, fails_unknown=fails_unknown),
     )
 
     def run_program(restarts: int = 0, started: datetime | None = None) -> RunBehavior | None:
         behavior = program_at(restarts=restarts, started=started)
         if behavior is None or not behavior.exit_code or behavior.start_error:
             return behavior
-        return None if depends_on_objects(pod, container) else behavior
+        return None if depends_on_objects(images, pod, container) else behavior
 
     return run_program
 
 
-def server_load(container: ReadOnlyTree, script: Script) -> RunLoad:
+def server_load(images: ImageTable, container: ReadOnlyTree, script: Script) -> RunLoad:
     """Return what the server of a container's image uses without requests; `NO_LOAD` if the container runs another program."""
     is_scripted = script.command(container["name"]) is not None
-    return NO_LOAD if is_scripted else image_load.at_rest(container)
+    return NO_LOAD if is_scripted else image_load.at_rest(images, container)
 
 
-def end_of_entrypoint(
+def end_of_entrypoint(  # noqa: PLR0913 - each argument is a dependency
+    images: ImageTable,
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     script: Script,
@@ -119,31 +128,37 @@ def end_of_entrypoint(
     *,
     host_pods: Iterable[ReadOnlyTree] = (),
 ) -> RunBehavior | None:
-    end = requirements.end_of_entrypoint(pod, container, script, config_map, secret)
-    return end or end_without_port(pod, container, host_pods)
+    end = requirements.end_of_entrypoint(images, pod, container, script, config_map, secret)
+    return end or end_without_port(images, pod, container, host_pods)
 
 
 def reaction_of_run(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, *, seconds: float, fails_unknown: bool = False
+    images: ImageTable,
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    *,
+    seconds: float,
+    fails_unknown: bool = False,
 ) -> StopReaction:
-    full_context = _full_context(pod, container, script, fails_unknown=fails_unknown)
-    invocation = invocation_of(container, full_context)
+    full_context = _full_context(images, pod, container, script, fails_unknown=fails_unknown)
+    invocation = invocation_of(images, container, full_context)
     return StopReaction() if invocation is None else program.reaction_at(invocation, seconds)
 
 
-def ignores_term(container: ReadOnlyTree) -> bool:
-    image = behavior_of(container)
+def ignores_term(images: ImageTable, container: ReadOnlyTree) -> bool:
+    image = images.behavior_of(container)
     return (
         image is not None
         and image.ignores_term
-        and (has_default_command(container) or program.serves(container))
+        and (has_default_command(container) or program.serves(images, container))
     )
 
 
-def has_program(container: ReadOnlyTree, name: str) -> bool:
+def has_program(images: ImageTable, container: ReadOnlyTree, name: str) -> bool:
     """Return whether a container's image certainly has a program."""
-    image, short_name = behavior_of(container), name.rpartition("/")[2]
-    installed = programs_of_image(container.get("image") or "")
+    image, short_name = images.behavior_of(container), name.rpartition("/")[2]
+    installed = programs_of_image(images, container.get("image") or "")
     is_health_check = image is not None and any(
         command.partition(" ")[0] == short_name for command in image.health
     )
@@ -151,61 +166,71 @@ def has_program(container: ReadOnlyTree, name: str) -> bool:
     return is_listed or is_health_check or (image is not None and short_name in image.servers)
 
 
-def lacks_command(container: ReadOnlyTree) -> bool:
-    image = behavior_of(container)
+def lacks_command(images: ImageTable, container: ReadOnlyTree) -> bool:
+    image = images.behavior_of(container)
     is_empty = image is not None and image.programs == (NO_SYSTEM,)
-    return is_empty and not program.command_of(container)
+    return is_empty and not program.command_of(images, container)
 
 
-def runs_server(container: ReadOnlyTree) -> bool:
-    image = behavior_of(container)
+def runs_server(images: ImageTable, container: ReadOnlyTree) -> bool:
+    image = images.behavior_of(container)
     if image is None or image.is_guess:
         return False
-    return program.serves(container) or program.starts_configured_server(container)
+    return program.serves(images, container) or program.starts_configured_server(images, container)
 
 
-def is_simulated(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
+def is_simulated(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
     """Return whether the programs of a container's command are simulated, as far as its objects are known."""
-    return program_of(container, _full_context(pod, container, script)) is not None
+    return program_of(images, container, _full_context(images, pod, container, script)) is not None
 
 
-def unknown_program(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> str:
+def unknown_program(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> str:
     """Return the program of a container's command that is not simulated, also if it fails; "" if there is none."""
-    if not program.command_of(container) and script.command(container["name"]) is None:
+    if not program.command_of(images, container) and script.command(container["name"]) is None:
         return ""
-    if is_file_of_object(pod, container, program.command_of(container)):
+    if is_file_of_object(pod, container, program.command_of(images, container)):
         return ""  # It is read when the container starts.
-    return _unknown_program_in(pod, container, _full_context(pod, container, script))
+    return _unknown_program_in(images, pod, container, _full_context(images, pod, container, script))
 
 
-def _unknown_program_in(pod: ReadOnlyTree, container: ReadOnlyTree, context: CommandContext) -> str:
-    unknown = unknown_program_of(container, replace(context, fails_unknown=False))
-    return "" if unknown and _is_known_server(pod, container, unknown) else unknown
+def _unknown_program_in(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, context: CommandContext
+) -> str:
+    unknown = unknown_program_of(images, container, replace(context, fails_unknown=False))
+    return "" if unknown and _is_known_server(images, pod, container, unknown) else unknown
 
 
-def _is_known_server(pod: ReadOnlyTree, container: ReadOnlyTree, program_name: str) -> bool:
+def _is_known_server(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, program_name: str
+) -> bool:
     """Return whether a program that is not interpreted is a server, of which everything is known that clients see."""
-    image, name = behavior_of(container), program_name.rpartition("/")[2]
+    image, name = images.behavior_of(container), program_name.rpartition("/")[2]
     servers = (*SERVERS, *(image.servers if image is not None else ()))
     if name not in servers and container.get("command"):
         return False
-    listeners = listeners_of(pod, container)
+    listeners = listeners_of(images, pod, container)
     return bool(listeners.ports) and all(listeners.ports.values()) and not listeners.unknown
 
 
 def _full_context(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, *, fails_unknown: bool = False
+    images: ImageTable,
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    *,
+    fails_unknown: bool = False,
 ) -> CommandContext:
-    earlier, unknown_volumes = _earlier_containers(pod, container, script)
+    earlier, unknown_volumes = _earlier_containers(images, pod, container, script)
     shared_mounts = shared_mount_paths(pod, container) if earlier else ()
     return replace(
-        _context(pod, container, script, shared_mounts, _mounts_of(container, unknown_volumes)),
+        _context(images, pod, container, script, shared_mounts, _mounts_of(container, unknown_volumes)),
         earlier=earlier,
         fails_unknown=script.fails_unknown_programs(default=fails_unknown),
     )
 
 
-def handler_timeline(
+def handler_timeline(  # noqa: PLR0913 - each argument is a dependency
+    images: ImageTable,
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     script: Script,
@@ -216,26 +241,36 @@ def handler_timeline(
 ) -> Timeline:
     """Return the results of the command of a probe or a hook during a run of the container."""
     fails = script.fails_unknown_programs(default=fails_unknown)
-    command = _handler_command(pod, container, argv, fails_unknown=fails)
+    command = _handler_command(images, pod, container, argv, fails_unknown=fails)
     if command is None:
         return UNKNOWN_TIMELINE
     main = None
     # A script in an annotation stands for a program that may do more than the script.
     has_script = script.command(container["name"]) is not None
-    if not has_script and program_of_run(pod, container, script, fails_unknown=fails_unknown)() is not None:
+    if (
+        not has_script
+        and program_of_run(images, pod, container, script, fails_unknown=fails_unknown)() is not None
+    ):
         shared_mounts = shared_mount_paths(pod, container)
-        places = unknown_places(pod, container, script)
-        main_context = replace(_context(pod, container, script, shared_mounts, places), fails_unknown=fails)
-        main = invocation_of(container, main_context)
+        places = unknown_places(images, pod, container, script)
+        main_context = replace(
+            _context(images, pod, container, script, shared_mounts, places), fails_unknown=fails
+        )
+        main = invocation_of(images, container, main_context)
     if main is None:
-        folders: tuple[str, ...] | None = _empty_folders_beside_server(pod, container, script)
+        folders: tuple[str, ...] | None = _empty_folders_beside_server(images, pod, container, script)
     else:
         folders = _empty_folders(pod, container, restarts)
     return handlers.command_timeline(main, command, folders)
 
 
 def _handler_command(
-    pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str], *, fails_unknown: bool = False
+    images: ImageTable,
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    argv: Sequence[str],
+    *,
+    fails_unknown: bool = False,
 ) -> HandlerCommand | None:
     """Return the command of a probe or a hook; None for one with variables that nobody knows."""
     environment = known_environment(pod, container)
@@ -247,29 +282,35 @@ def _handler_command(
         environment=tuple(
             (name, value) for name, value in environment.items() if name in text or name == "PATH"
         ),
-        identity=identity_of(pod, container),
-        protection=write_protection(pod, container),
+        identity=identity_of(images, pod, container),
+        protection=write_protection(images, pod, container),
         fails_unknown=fails_unknown,
-        installed=programs_of_image(container.get("image") or ""),
-        places=file_places(container),
-        other_processes=processes_at_start(pod, container, environment) if _PROCESSES.search(text) else (),
-        files=_named_files(pod, container, text) if "/etc/" in text or "/dev/" in text else (),
+        installed=programs_of_image(images, container.get("image") or ""),
+        places=file_places(images, container),
+        other_processes=processes_at_start(images, pod, container, environment)
+        if _PROCESSES.search(text)
+        else (),
+        files=_named_files(images, pod, container, text) if "/etc/" in text or "/dev/" in text else (),
     )
 
 
-def _named_files(pod: ReadOnlyTree, container: ReadOnlyTree, text: str) -> tuple[tuple[str, FileEntry], ...]:
+def _named_files(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, text: str
+) -> tuple[tuple[str, FileEntry], ...]:
     """Return the files of every container that a command names, so that it has one result for all pods without them."""
     mounted = [mount["mountPath"] for mount in container.get("volumeMounts") or ()]
     return tuple(
         (path, entry)
-        for path, entry in system_files(pod, container)
+        for path, entry in system_files(images, pod, container)
         if path in text and entry.data is not None and not path.startswith(tuple(mounted))
     )
 
 
-def unknown_handler_program(pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str]) -> str:
+def unknown_handler_program(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str]
+) -> str:
     """Return the program that is not simulated and that the command of a probe or a hook needs; "" if there is none."""
-    command = _handler_command(pod, container, argv)
+    command = _handler_command(images, pod, container, argv)
     return "" if command is None else handlers.unknown_program_of_handler(command)
 
 
@@ -295,10 +336,10 @@ def _empty_folders(pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) ->
 
 
 def _empty_folders_beside_server(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
 ) -> tuple[str, ...] | None:
     """Return the empty folders of a container in which the server of its image writes nothing; None if nobody knows."""
-    own = folders_of_server(container, script)
+    own = folders_of_server(images, container, script)
     if own is None:
         return None
     return tuple(
@@ -308,15 +349,15 @@ def _empty_folders_beside_server(
     )
 
 
-def folders_of_server(container: ReadOnlyTree, script: Script) -> tuple[str, ...] | None:
+def folders_of_server(images: ImageTable, container: ReadOnlyTree, script: Script) -> tuple[str, ...] | None:
     """Return where the server of a container's image may write, besides the folders of a system, with final slashes.
 
     None if nobody knows, or the container runs something else.
     """
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     if image is None or image.folders is None or script.command(container["name"]) is not None:
         return None
-    if not runs_server(container):
+    if not runs_server(images, container):
         return None
     values = (entry.get("value") or "" for entry in container.get("env") or ())
     texts = [*(container.get("command") or ()), *(container.get("args") or ()), *values]
@@ -331,6 +372,7 @@ def folders_of_server(container: ReadOnlyTree, script: Script) -> tuple[str, ...
 
 
 def _context(
+    images: ImageTable,
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     script: Script,
@@ -342,19 +384,21 @@ def _context(
         year=_year_of(pod),
         script=script.command(container["name"]),
         environment=partial(known_environment, pod, container),
-        identity=identity_of(pod, container),
+        identity=identity_of(images, pod, container),
         volumes=writable_paths(pod, container),
         pid=pid_of(pod, container),
         folders=volume_folders(pod, container),
-        protection=write_protection(pod, container),
+        protection=write_protection(images, pod, container),
         shared_mounts=shared_mounts,
         unknown_places=places,
     )
 
 
-def unknown_places(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> UnknownPlaces:
+def unknown_places(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
+) -> UnknownPlaces:
     """Return where a container has volumes into which earlier init containers that are not simulated may have written."""
-    return _mounts_of(container, _earlier_containers(pod, container, script).unknown_volumes)
+    return _mounts_of(container, _earlier_containers(images, pod, container, script).unknown_volumes)
 
 
 def _mounts_of(container: ReadOnlyTree, images: Mapping[str, str]) -> UnknownPlaces:
@@ -381,69 +425,106 @@ class _EarlierContainers(NamedTuple):
     """The images that are not simulated and may have written into volumes, by the volumes' names."""
 
 
-def _earlier_containers(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> _EarlierContainers:
+def _earlier_containers(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
+) -> _EarlierContainers:
     """Walk through the init containers once: what one of them reads depends on those before it."""
     others = pod["spec"].get("initContainers")
     if not others or not container.get("volumeMounts"):
         return _EarlierContainers((), {})
     commands: tuple[Invocation, ...] = ()
-    images: dict[str, str] = {}
+    unknown: dict[str, str] = {}
     read_only = api_volume_names(pod)
     for other in takewhile(lambda other: other["name"] != container["name"], others):
         mounts = shared_mount_paths(pod, other)
-        context = _context(pod, other, script, mounts, _mounts_of(other, images))
-        if _is_unknown(pod, other, script, replace(context, earlier=commands)):
+        context = _context(images, pod, other, script, mounts, _mounts_of(other, unknown))
+        if _is_unknown(images, pod, other, script, replace(context, earlier=commands)):
             volumes = {mount["name"] for mount in other.get("volumeMounts") or ()} - read_only
-            images |= dict.fromkeys(volumes, other.get("image") or "")
-        if mounts and (command := invocation_of(other, context)):
+            unknown |= dict.fromkeys(volumes, other.get("image") or "")
+        if mounts and (command := invocation_of(images, other, context)):
             commands = (*commands, command)
-    return _EarlierContainers(commands, images)
+    return _EarlierContainers(commands, unknown)
 
 
-def _is_unknown(pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, context: CommandContext) -> bool:
-    if live_command(pod, container) or script.times_runs:
+def _is_unknown(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, context: CommandContext
+) -> bool:
+    if live_command(images, pod, container) or script.times_runs:
         return False
-    argv = program.command_of(container)
+    argv = program.command_of(images, container)
     if not argv and script.command(container["name"]) is None:
-        return not knows_image(container)
+        return not knows_image(images, container)
     # A file of an object is read when the container starts.
-    return not is_file_of_object(pod, container, argv) and bool(_unknown_program_in(pod, container, context))
+    return not is_file_of_object(pod, container, argv) and bool(
+        _unknown_program_in(images, pod, container, context)
+    )
 
 
-def port_answer(pod: ReadOnlyTree, request: PortProbe, script: Script, *, seconds: float = 0.0) -> PortAnswer:
+def port_answer(
+    images: ImageTable, pod: ReadOnlyTree, request: PortProbe, script: Script, *, seconds: float = 0.0
+) -> PortAnswer:
     """Return what a port of a pod answers to an attempt of a probe, some seconds after the start of the container."""
-    answer = probe_answers.predicted_answer(pod, request, script, seconds)
+    answer = probe_answers.predicted_answer(images, pod, request, script, seconds)
     if (
         answer.unknown
         and answer.is_open
         and not pod["spec"].get("hostNetwork")
-        and is_closed(pod, request.port, script)
+        and is_closed(images, pod, request.port, script)
     ):
         return REFUSED
     return answer
 
 
-def port_changes(pod: ReadOnlyTree, port: int) -> tuple[float, ...]:
+def port_changes(images: ImageTable, pod: ReadOnlyTree, port: int) -> tuple[float, ...]:
     """Return the seconds after the start of a container at which the answers of a port change."""
-    return probe_answers.times_of_changes(pod, port)
+    return probe_answers.times_of_changes(images, pod, port)
 
 
-def is_closed(pod: ReadOnlyTree, port: int, script: Script) -> bool:
+def is_closed(images: ImageTable, pod: ReadOnlyTree, port: int, script: Script) -> bool:
     """Return whether nothing in the pod can listen on the port."""
     if str(port) in script.answers or pod["spec"].get("hostNetwork"):
         return False
     return not any(
-        _may_listen(pod, container, port, script) for container in probe_answers.concurrent_containers(pod)
+        _may_listen(images, pod, container, port, script)
+        for container in probe_answers.concurrent_containers(pod)
     )
 
 
-def _may_listen(pod: ReadOnlyTree, container: ReadOnlyTree, port: int, script: Script) -> bool:
+def _may_listen(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, port: int, script: Script
+) -> bool:
     """Return whether a container listens on a port, or runs a program that is not simulated and may do so.
 
     A command that is interpreted from its start to its end listens nowhere but where its known servers do.
     """
-    listeners = listeners_of(pod, container)
+    listeners = listeners_of(images, pod, container)
     if port in listeners.ports or not listeners.may_listen(port):
         return port in listeners.ports
     is_scripted = script.command(container["name"]) is not None
-    return is_scripted or port in listeners.possible or program_of_run(pod, container, script)() is None
+    return (
+        is_scripted or port in listeners.possible or program_of_run(images, pod, container, script)() is None
+    )
+
+
+class SimulatedPredictions:
+    """The `Predictions` of containers whose images are in a table."""
+
+    def __init__(self, images: ImageTable) -> None:
+        self.image_user = partial(image_user, images)
+        self.knows_image = partial(knows_image, images)
+        self.unread_configuration = partial(unread_configuration, images)
+        self.command_of = partial(command_of, images)
+        self.reads_input = partial(reads_input, images)
+        self.program_of_run = partial(program_of_run, images)
+        self.server_load = partial(server_load, images)
+        self.end_of_entrypoint = partial(end_of_entrypoint, images)
+        self.reaction_of_run = partial(reaction_of_run, images)
+        self.ignores_term = partial(ignores_term, images)
+        self.lacks_command = partial(lacks_command, images)
+        self.runs_server = partial(runs_server, images)
+        self.is_simulated = partial(is_simulated, images)
+        self.unknown_program = partial(unknown_program, images)
+        self.handler_timeline = partial(handler_timeline, images)
+        self.unknown_handler_program = partial(unknown_handler_program, images)
+        self.port_answer = partial(port_answer, images)
+        self.port_changes = partial(port_changes, images)

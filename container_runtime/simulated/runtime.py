@@ -39,7 +39,7 @@ from mockube.container_runtime.behavior import (
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.disk_usage import DiskUsage, exceeded_limit, has_disk_limits
-from mockube.container_runtime.images.table import IMAGES, Table
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.kubelets import NO_KUBELETS, Kubelets
 from mockube.container_runtime.load import OOM_KILLED, Stats
 from mockube.container_runtime.log_stream import follow_log
@@ -146,6 +146,7 @@ _NO_STATES: Final[Mapping[str, ContainerState]] = {}
 class SimulationContext(Struct, frozen=True, kw_only=True):
     """What simulated containers have from the kubelet."""
 
+    images: ImageTable
     clock: Clock
     events: RuntimeEvents
     objects: ObjectReader
@@ -167,8 +168,6 @@ class SimulationContext(Struct, frozen=True, kw_only=True):
     """What the kubelets know of their nodes."""
     kubelets: Kubelets = NO_KUBELETS
     """How pods reach the kubelets."""
-    images: Sequence[Table] = ()
-    """What is known of images besides the built-in ones; later tables go before earlier ones."""
 
 
 class _LoadedReferences(Struct, frozen=True):
@@ -195,6 +194,7 @@ class SimulatedRuntime:
     """A `ContainerRuntime` whose containers are simulated."""
 
     def __init__(self, context: SimulationContext) -> None:
+        self._images = images = context.images
         self._clock = context.clock
         self._events = context.events
         self._objects = context.objects
@@ -203,8 +203,9 @@ class SimulatedRuntime:
         self._context = context
         self._runs_without_program = context.runs_without_program
         self._fails_unknown_programs = context.fails_unknown_programs
-        self._live = LiveContainers(context.is_process)
+        self._live = LiveContainers(images, context.is_process)
         self.files = PodFiles(
+            images,
             context.objects,
             self._live,
             context.clock,
@@ -212,10 +213,11 @@ class SimulatedRuntime:
             context.nodes,
             on_scarce_disk=context.events.report_scarce_disk,
         )
-        self.loads = ContainerLoads(context.clock, self._live.command, context.events.report_change)
+        self.loads = ContainerLoads(images, context.clock, self._live.command, context.events.report_change)
         self._access_logs = AccessLogs(context.clock, self._on_request_logged)
         self._servers = RunningServers()
         self._responses = PortResponses(
+            images,
             self.files,
             context.view,
             self.loads.serve_request,
@@ -234,7 +236,7 @@ class SimulatedRuntime:
             kubelets=context.kubelets,
         )
         self.machines = SimulatedMachines(
-            self.files, self._network, context.nodes, context.clock, self._kill_computed
+            images, self.files, self._network, context.nodes, context.clock, self._kill_computed
         )
         self._responses.metrics = self._network.metrics_of_names
         self._responses.configured.network = self._network.caller
@@ -243,7 +245,7 @@ class SimulatedRuntime:
         self._responses.php_guestbook.network = self._network.caller
         self._responses.php_guestbook.write_log = self._write_log
         self._configured = ConfiguredContainers(
-            self._servers, self._responses, self._write_log, self._note_unknown
+            images, self._servers, self._responses, self._write_log, self._note_unknown
         )
         self._responses.agnhost.access = ContainerAccess(
             network=self._network.caller,
@@ -262,8 +264,6 @@ class SimulatedRuntime:
         """The containers with their programs that are not simulated, by the pod's uid."""
         self._handler_references: dict[str, dict[str, _LoadedReferences]] = {}
         """The objects for the commands of probes and hooks, by the pod's uid and the container's name."""
-        for table in context.images:
-            IMAGES.add(table)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -359,8 +359,8 @@ class SimulatedRuntime:
         if is_configured or self.loads.is_slow(pod):
             port_probes = [*fields_of_port_probes(container)]
         else:
-            actions = fields_of_actions(pod, container)
-            port_probes = [*live_port_probes(pod, container, is_changed), *actions]
+            actions = fields_of_actions(self._images, pod, container)
+            port_probes = [*live_port_probes(self._images, pod, container, is_changed), *actions]
         return {**handlers, **dict.fromkeys(port_probes, ())} if port_probes else handlers
 
     # --- starting and stopping
@@ -372,9 +372,9 @@ class SimulatedRuntime:
         container = container_spec(pod, name)
         assert container is not None
         new_run = InteractiveRun(container, restarts, self._clock, partial(self._events.report_output, pod))
-        if commands.server_command(pod, container):
+        if commands.server_command(self._images, pod, container):
             self._configured.prepare(pod, container, restarts)
-        is_interactive = bool(commands.interactive_command(pod, container))
+        is_interactive = bool(commands.interactive_command(self._images, pod, container))
         self._begin(pod, new_run, self._execute if is_interactive else self._execute_main)
 
     def _begin(
@@ -462,6 +462,7 @@ class SimulatedRuntime:
             pod=pod,
             container=container,
             references=references,
+            images=self._images,
             files=files,
             unknown_folders=self._unknown_folders(pod, container),
             fails_unknown=self._fails_unknown(pod),
@@ -491,19 +492,21 @@ class SimulatedRuntime:
         await self._wait_for_servers(pod, concurrent_containers(pod))
         if started := self._configured.started(pod):
             return await self._configured.probe(self._pods.latest(pod) or pod, request, started)
-        if request.path is not None and handled_server_on(pod, request.port) is not None:
+        if request.path is not None and handled_server_on(self._images, pod, request.port) is not None:
             return await self._probe_handled(pod, request)
-        served = server_of_files(pod, request.port)
+        served = server_of_files(self._images, pod, request.port)
         if served is None:
             seconds = running_seconds(pod, name, self._clock.now()) or 0.0
-            return predictions.port_answer(pod, request, script_of(meta.annotations(pod)), seconds=seconds)
+            return predictions.port_answer(
+                self._images, pod, request, script_of(meta.annotations(pod)), seconds=seconds
+            )
         container, behavior = served
         seconds = running_seconds(pod, container["name"], self._clock.now()) or 0.0
         run = restarts if container["name"] == name else None
         references = await self._handler_references_of(pod, container, (), run)
         files = await self.files.file_system(pod, container, restarts=run, references=references)
         others = self._live.without_processes(pod)
-        return answer_from_files(others, container, behavior, request, seconds, files)
+        return answer_from_files(self._images, others, container, behavior, request, seconds, files)
 
     async def _probe_handled(self, pod: ReadOnlyTree, request: PortProbe) -> PortAnswer:
         """Return the answer of a server whose program has rules of its own."""
@@ -534,7 +537,7 @@ class SimulatedRuntime:
         references = await self._objects.load_shared(pod, container)
         files = await self.files.file_system(pod, container, references=references)
         self._show_memory(files, pod, name)
-        host = commands.host_of(pod, container, references, run.started, files=files)
+        host = commands.host_of(self._images, pod, container, references, run.started, files=files)
         host.now, host.has_terminal, host.is_strict = self._clock.now, request.has_terminal, False
         host.enter_node = partial(self.machines.machine_for, pod, container)
         environment = environment_of(pod, container, references)
@@ -599,7 +602,7 @@ class SimulatedRuntime:
             network,
             streams,
             pause=pause,
-            has_program=partial(predictions.has_program, container_spec(pod, name) or {}),
+            has_program=partial(predictions.has_program, self._images, container_spec(pod, name) or {}),
         )
         end = asyncio.Event()
         ends = self._ends.setdefault(meta.uid(pod), {}).setdefault(name, set())
@@ -654,20 +657,22 @@ class SimulatedRuntime:
             return self._access_logs.with_requests(present, pod, name, run.restarts)
         container = container_spec(pod, name)
         assert container is not None
-        if not commands.is_repeatable(pod, container) or self._live.has_changing_files(pod, container):
+        if not commands.is_repeatable(self._images, pod, container) or self._live.has_changing_files(
+            pod, container
+        ):
             return lost_log(run)
         references = await self._objects.load_shared(pod, container)
-        host = commands.host_of(pod, container, references, run.started)
+        host = commands.host_of(self._images, pod, container, references, run.started)
         host.memory = replay_memory(pod, container, host.memory_bytes)
         volumes = await self.files.volumes_after_init_containers(pod, container)
         if volumes:
             mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes)
-            host.files = file_system_of(pod, container, references, mounts, is_partial=True)
+            host.files = file_system_of(self._images, pod, container, references, mounts, is_partial=True)
         script = script_of(meta.annotations(pod))
-        note_unknown_places(host.files, predictions.unknown_places(pod, container, script))
-        bind = failed_bind(pod, container, self._other_host_pods(pod))
+        note_unknown_places(host.files, predictions.unknown_places(self._images, pod, container, script))
+        bind = failed_bind(self._images, pod, container, self._other_host_pods(pod))
         process = (
-            commands.main_process(pod, container, references, host)
+            commands.main_process(self._images, pod, container, references, host)
             if bind is None
             else process_without_port(bind)
         )
@@ -730,13 +735,13 @@ class SimulatedRuntime:
     async def _execute(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
         container = run.container
         references, files = await self._load_once(pod, run)
-        host = commands.host_of(pod, container, references, self._clock.now(), files=files)
+        host = commands.host_of(self._images, pod, container, references, self._clock.now(), files=files)
         host.now, host.is_strict = self._clock.now, False
         host.enter_node = partial(self.machines.machine_for, pod, container)
         if not self._fails_unknown(pod):
             host.on_unknown = lambda program: self._note_unknown(pod, container["name"], program, CONTINUES)
         environment: dict[str, Any] = dict(environment_of(pod, container, references))
-        argv = expand_references(commands.interactive_command(pod, container), environment)
+        argv = expand_references(commands.interactive_command(self._images, pod, container), environment)
         host.memory = self._memory(pod, container, references)
         execution = run_command(host, argv, environment, container.get("workingDir") or "/")
         self.loads.forget_volumes(pod, container["name"])
@@ -755,13 +760,15 @@ class SimulatedRuntime:
         references, files = await self._load(pod, run)
         await self._wait_for_earlier(pod, container)
         files = with_absent_objects(files, pod, container, references)
-        host = commands.host_of(pod, container, references, self._clock.now(), files=files)
+        host = commands.host_of(self._images, pod, container, references, self._clock.now(), files=files)
         host.memory = self._memory(pod, container, references)
-        host.occupied_ports = occupied_ports(pod, container, self._other_host_pods(pod))
-        if commands.server_command(pod, container):
+        host.occupied_ports = occupied_ports(self._images, pod, container, self._other_host_pods(pod))
+        if commands.server_command(self._images, pod, container):
             host.server = self._servers.of_run(meta.uid(pod), container["name"], run.state.restarts)
         self.loads.forget_volumes(pod, container["name"])
-        await self._execute_to_end(pod, run, host, commands.main_command(pod, container, references, host))
+        await self._execute_to_end(
+            pod, run, host, commands.main_command(self._images, pod, container, references, host)
+        )
 
     def _other_host_pods(self, pod: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
         """Return the other pods in the network of the node, if the pod is one of them."""
@@ -784,7 +791,7 @@ class SimulatedRuntime:
     async def _wait_for_servers(self, pod: ReadOnlyTree, containers: Iterable[ReadOnlyTree]) -> None:
         """Wait for servers that are just starting, no longer than programs take that do nothing else first."""
         for container in containers:
-            if not commands.server_command(pod, container):
+            if not commands.server_command(self._images, pod, container):
                 continue
             with suppress(TimeoutError):
                 async with timeout(self._clock, _START_SECONDS):
@@ -901,7 +908,9 @@ class SimulatedRuntime:
         latest = self._pods.latest(pod) or pod
         send_signal = partial(self._send_signal, latest)
         now = self._clock.now()
-        return other_processes(latest, container, environment, now, send_signal, listed, is_main=is_main)
+        return other_processes(
+            self._images, latest, container, environment, now, send_signal, listed, is_main=is_main
+        )
 
     def _send_signal(self, pod: ReadOnlyTree, name: str, number: int) -> None:
         """Send a signal of a client's command to the first process of a container."""
@@ -914,7 +923,9 @@ class SimulatedRuntime:
             return
         if run is not None:
             run.kill() if number == KILL else run.signal(number)
-        elif number == KILL or (number in _STOPPING and not predictions.ignores_term(container)):
+        elif number == KILL or (
+            number in _STOPPING and not predictions.ignores_term(self._images, container)
+        ):
             self.loads.kill(self._pods.latest(pod) or pod, name, KILLED if number == KILL else 0, "")
             self._events.report_change(pod)
 
@@ -922,7 +933,7 @@ class SimulatedRuntime:
         self, pod: ReadOnlyTree, container: ReadOnlyTree, run: InteractiveRun | None, number: int
     ) -> bool:
         """Let the first process of a container handle a signal, if it is a server with a configuration; return whether it is."""
-        kind = commands.server_kind(container)
+        kind = commands.server_kind(self._images, container)
         processes = () if run is None else run.processes()
         argv = processes[0].name if processes else () if kind is None else kind.command
         if kind is None or argv[0].rpartition("/")[2] not in kind.programs:
@@ -958,7 +969,7 @@ class SimulatedRuntime:
         _, run = running_container(pod, container["name"])
         references = await self._objects.load_shared(pod, container)
         files = await self.files.file_system(pod, container, references=references)
-        host = commands.host_of(pod, container, references, run.started, files=files)
+        host = commands.host_of(self._images, pod, container, references, run.started, files=files)
         host.now, host.is_strict = self._clock.now, False
         host.server = self._configured.of_client(pod, container, run.restarts)
         host.programs = {**host.programs, argv[0].rpartition("/")[2]: program}
@@ -1020,7 +1031,7 @@ class SimulatedRuntime:
     def _refresher(self, pod: ReadOnlyTree, run: InteractiveRun) -> Callable[[], Awaitable[None]] | None:
         """Return a function that brings files up to date: objects in volumes, as often as a kubelet does, and the processes in /proc."""
         reads_processes = commands.reads_processes(self._live.command(pod, run.container))
-        if not reads_processes and not commands.depends_on_objects(pod, run.container):
+        if not reads_processes and not commands.depends_on_objects(self._images, pod, run.container):
             return None
         period = _PROCESSES_SECONDS if reads_processes else REFRESH_SECONDS
         refreshed = self._clock.monotonic()
@@ -1060,7 +1071,7 @@ class SimulatedRuntime:
         script = script_of(meta.annotations(pod))
         own: tuple[str, ...] | None = ()
         if not self._is_simulated(pod, container):
-            own = predictions.folders_of_server(container, script)
+            own = predictions.folders_of_server(self._images, container, script)
         if own is None:
             return ("/",)
         others = [
@@ -1081,4 +1092,4 @@ class SimulatedRuntime:
         if self._live.command(pod, container):
             unknown = self._unknown_programs.get(meta.uid(pod), ())
             return all(name != container["name"] for name, _ in unknown)
-        return predictions.is_simulated(pod, container, script_of(meta.annotations(pod)))
+        return predictions.is_simulated(self._images, pod, container, script_of(meta.annotations(pod)))

@@ -20,10 +20,9 @@ from mockube.container_runtime.images.references import has_major, parse_referen
 from mockube.container_runtime.images.registries import repository_of
 from mockube.container_runtime.images.resolution import ImageResolution, is_official, resolve
 from mockube.container_runtime.images.table import (
-    IMAGES,
     Image,
+    ImageTable,
     ImageTableError,
-    LiveImages,
     Requirement,
     Table,
     built_in_images,
@@ -35,7 +34,6 @@ from .output import table
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access
 
-_FILE, _CLUSTER = "file", "cluster"
 """Who adds images to the table of this process."""
 _MIB: Final = 1 << 20
 _MAX_COMMAND: Final = 32
@@ -74,13 +72,11 @@ def run(options: argparse.Namespace) -> int:
             return _ACTIONS[options.action](options)
         except (ImageTableError, InvalidImage) as error:
             raise UsageError(str(error)) from error
-        finally:
-            IMAGES.remove_live(_FILE)
-            IMAGES.remove_live(_CLUSTER)
 
 
 def _list(options: argparse.Namespace) -> int:
-    entries = [*_entries(_read_added(options)), *built_in_images()]
+    _, added = _read_added(options)
+    entries = [*_entries(added), *built_in_images()]
     rows = {_short(entry.names[0]): entry for entry in reversed(entries)}
     print(
         table(
@@ -106,8 +102,8 @@ def _row(name: str, entry: Image) -> tuple[str, str, str, str]:
 
 
 def _show(options: argparse.Namespace) -> int:
-    _read_added(options)
-    resolution = resolve(options.image)
+    images, _ = _read_added(options)
+    resolution = resolve(images, options.image)
     if resolution.invalid:
         raise UsageError(resolution.invalid)
     image = resolution.image
@@ -217,8 +213,8 @@ def _short(name: str) -> str:
 
 
 def _resolve(options: argparse.Namespace) -> int:
-    _read_added(options)
-    resolutions = [resolve(reference) for reference in options.references]
+    images, _ = _read_added(options)
+    resolutions = [resolve(images, reference) for reference in options.references]
     for reference, resolution in zip(options.references, resolutions, strict=True):
         print(f"{reference}: {_outcome(resolution)}")
     return 1 if any(resolution.problem or resolution.invalid for resolution in resolutions) else 0
@@ -265,18 +261,16 @@ async def _with_client(access: Access, action: Any) -> Any:
         return await action(client)
 
 
-def _read_added(options: argparse.Namespace) -> Table:
-    """Add the images of the file, and those of the cluster if it runs, to the table of this process, and return them."""
-    added: Table = {}
-    if options.images is not None:
-        added = load_table(options.images, has_processes=True)
-        IMAGES.set_live(_FILE, LiveImages(added))
+def _read_added(options: argparse.Namespace) -> tuple[ImageTable, Table]:
+    """Return the table with the images of the file, and those of the cluster if it runs, and these additions."""
+    added: Table = {} if options.images is None else load_table(options.images, has_processes=True)
+    images = ImageTable([added])
     is_chosen = options.name is not None or options.kubeconfig is not None
     with suppress(*(() if is_chosen else (Failure, NoResponse))):
         live = asyncio.run(_with_client(server_access(options), simulated_images.images_of_cluster))
-        IMAGES.set_live(_CLUSTER, live)
+        images.set_live(live)
         added = {**added, **live.table}
-    return added
+    return images, added
 
 
 def _entries(added: Table) -> Sequence[Image]:

@@ -1,12 +1,14 @@
 """`mockube images add` and `load` change what a running cluster knows of images, at once."""
 
+import sys
+
 import orjson
 import pytest
 from kubernetes import client as official
 from kubernetes.stream import stream
 
+from mockube import Cluster
 from mockube.cli.main import main
-from mockube.container_runtime.images.resolution import is_loaded
 
 SHOP = """
 shop:
@@ -44,6 +46,37 @@ def test_added_images_run_and_loaded_ones_exist(module_cluster, tmp_path, capsys
     assert log == "open for business\n"
     assert executed(module_cluster, "shopctl", "this") == "this is shopctl\n"
     assert executed(module_cluster, "bash", "-c", "shopctl this | tr a-z A-Z") == "THIS IS SHOPCTL\n"
-    assert is_loaded("ngnix:1")
+    assert main(["images", "resolve", "ngnix:1", server]) == 0
+    assert capsys.readouterr().out.startswith("ngnix:1: docker.io/library/ngnix:1, sha256:")
     assert main(["images", "show", "registry.test/shop", server]) == 0
     assert "Logs:          open for business\n" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks are supported on Linux only")
+def test_images_of_a_cluster_are_not_those_of_another_one_and_of_its_fork():
+    def ended(cluster, code):
+        """Describe the image in a cluster, run it, and return the exit code of its container."""
+        text = f"shop: {{names: [registry.test/shop], exitCode: {code}}}"
+        metadata = {"name": "mockube-images", "namespace": "kube-system"}
+        config_map = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": metadata,
+            "data": {"images.yaml": text},
+        }
+        cluster.apply(orjson.dumps(config_map).decode())
+        cluster.advance(1)
+        spec = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "registry.test/shop"}]}
+        metadata = {"name": f"shop-{code}", "namespace": "default"}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        cluster.apply(orjson.dumps(pod).decode())
+        cluster.wait("Pod", metadata["name"], "jsonpath={.status.phase}=Failed")
+        [status] = cluster.get("Pod", metadata["name"])["status"]["containerStatuses"]
+        return status["state"]["terminated"]["exitCode"]
+
+    with Cluster(nodes=1) as parent, Cluster(nodes=1) as other:
+        assert ended(parent, 3) == 3
+        assert ended(other, 4) == 4
+        with parent.fork() as fork:
+            assert ended(fork, 5) == 5
+            assert [ended(parent, 6), ended(other, 7), ended(fork, 8)] == [6, 7, 8]

@@ -17,6 +17,7 @@ from mockube.container_runtime.runtime import RuntimeEvents
 from mockube.container_runtime.simulated.runtime import SimulatedRuntime, SimulationContext
 from mockube.container_runtime.streams import STDIN, InputStream, StreamsClosed, TerminalSizes
 from tests.support.event_loop import WAIT_TIMEOUT
+from tests.support.images import IMAGES
 
 IMAGE = "busybox"
 
@@ -118,8 +119,9 @@ class ClientStreams:
                 await self._changed.wait()
 
 
-def simulated_runtime(clock=None, *, events=None, pods=None):
+def simulated_runtime(clock=None, *, events=None, pods=None, images=IMAGES):
     context = SimulationContext(
+        images=images,
         clock=clock or RealClock(),
         events=events or RuntimeEvents(),
         objects=Objects(),

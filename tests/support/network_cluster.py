@@ -4,6 +4,7 @@ from ipaddress import ip_address
 
 from mockube.apimachinery import meta
 from mockube.container_runtime.images.table import protocols_of
+from tests.support.images import IMAGES
 
 
 class NetworkCluster:
@@ -106,7 +107,7 @@ class NetworkCluster:
         return [
             pod
             for pod in self.pods
-            if any(protocol in protocols_of(each) for each in pod["spec"]["containers"])
+            if any(protocol in protocols_of(IMAGES, each) for each in pod["spec"]["containers"])
         ]
 
     def pod_at(self, address):

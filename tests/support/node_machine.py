@@ -12,6 +12,7 @@ from mockube.container_runtime.simulated.node.node_host import node_host
 from mockube.container_runtime.simulated.node.root_files import root_files
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Input, NetworkCall, Output, Sleep
+from tests.support.images import IMAGES
 
 NODE = {
     "metadata": {"name": "node-1", "creationTimestamp": "2026-01-01T00:00:00Z"},
@@ -48,7 +49,7 @@ class Machine:
         self.services = {"units": {"kubelet": RUNNING, "containerd": RUNNING}, **services}
         self.requests = []
         clock = SteppedClock()
-        self.host = node_host(node, pods, self.files, clock.now)
+        self.host = node_host(IMAGES, node, pods, self.files, clock.now)
 
     def run(self, *argv, stdin=b"", lines=None, has_terminal=False):
         """Run a command; return its exit code, its output and its error output. With `lines` of input, long sleeps are interrupted."""

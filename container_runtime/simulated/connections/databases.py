@@ -10,7 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.config.environment import environment_of
 from mockube.container_runtime.config.variables import expand_references
-from mockube.container_runtime.images.table import behavior_of, protocols_of
+from mockube.container_runtime.images.table import ImageTable, protocols_of
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.simulated.network.calls import Login, NetworkCaller
 from mockube.container_runtime.simulated.network.view import ClusterView
@@ -51,8 +51,9 @@ _PASSWORDS_OF_REDIS: Final = ("REDIS_PASSWORD", "VALKEY_PASSWORD")
 
 
 class Databases:
-    def __init__(self, files: PodFiles, clock: Clock, view: ClusterView) -> None:
+    def __init__(self, images: ImageTable, files: PodFiles, clock: Clock, view: ClusterView) -> None:
         """`view` has the pods of the cluster, of which some may be replicas."""
+        self._images = images
         self._files = files
         self._clock = clock
         self._view = view
@@ -134,7 +135,7 @@ class Databases:
 
     async def _synchronize_pod(self, pod: ReadOnlyTree, leader: RedisServer) -> None:
         for container in running_containers(pod):
-            if REDIS not in protocols_of(container):
+            if REDIS not in protocols_of(self._images, container):
                 continue
             server = await self._known_server(pod, container)
             if server is not None and server is not leader:
@@ -151,8 +152,8 @@ class Databases:
     async def _parameters_of_redis(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, str]:
         """Return what the image, the configuration file and the options of a server set."""
         command = [*(container.get("command") or ()), *(container.get("args") or ())]
-        leader = "" if command else _leader_of_image(container)
-        reads_variables = _reads_variables(container)
+        leader = "" if command else _leader_of_image(self._images, container)
+        reads_variables = _reads_variables(self._images, container)
         if not (command or leader or reads_variables):
             return {}
         variables = await self._variables(pod, container)
@@ -174,7 +175,7 @@ class Databases:
         """Return the password of a server: an option, or a variable of the images that read it."""
         words = " ".join((*(container.get("command") or ()), *(container.get("args") or ())))
         _, has_option, rest = words.partition("--requirepass")
-        if not has_option and not _reads_variables(container):
+        if not has_option and not _reads_variables(self._images, container):
             return ""
         variables = await self._variables(pod, container)
         if has_option:
@@ -193,15 +194,15 @@ def _run_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, str, int]:
     return meta.uid(pod), container["name"], restarts
 
 
-def _reads_variables(container: ReadOnlyTree) -> bool:
+def _reads_variables(images: ImageTable, container: ReadOnlyTree) -> bool:
     """Return whether the image of a server of Redis has an entrypoint that configures it by variables."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     return image is not None and any("PASSWORD" in name for each in image.requires for name in each.one_of)
 
 
-def _leader_of_image(container: ReadOnlyTree) -> str:
+def _leader_of_image(images: ImageTable, container: ReadOnlyTree) -> str:
     """Return the host whose keys the server of an image has by default; "" if it has its own."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     ports = () if image is None else image.ports.values()
     return next((host for port in ports for host in port.redis_hosts), "")
 

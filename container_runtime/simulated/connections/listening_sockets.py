@@ -5,6 +5,7 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.simulated.programs.other_processes import first_argv
 from mockube.container_runtime.simulated.programs.program import pid_of
@@ -23,12 +24,12 @@ _ONLY_OLD: Final = frozenset({"mongod", "haproxy", "python", "python3", "socat",
 """The servers that open one for IPv4. Others, as programs in Go, Java and of Node, open one for both, which counts as one of IPv6."""
 
 
-def listening_sockets(pod: ReadOnlyTree, servers: RunningServers) -> Iterator[Socket]:
+def listening_sockets(images: ImageTable, pod: ReadOnlyTree, servers: RunningServers) -> Iterator[Socket]:
     """Yield the sockets of a pod by their ports, each with the first process of its container."""
     started = servers.of_pod(pod)
     found = set[tuple[int, str, str]]()
     for container in running_containers(pod):
-        listeners = listeners_of(pod, container)
+        listeners = listeners_of(images, pod, container)
         server = started.get(container["name"])
         ports = {("TCP", port) for port in listeners.ports}
         if server is not None:
@@ -37,7 +38,9 @@ def listening_sockets(pod: ReadOnlyTree, servers: RunningServers) -> Iterator[So
         ports |= {(protocol, port) for protocol, each in (listeners.datagrams or {}).items() for port in each}
         for entry in container.get("ports") or ():
             protocol, port = entry.get("protocol") or "TCP", entry["containerPort"]
-            if open_port(pod, port, protocol, servers) is not None and listeners.may_listen(port, protocol):
+            if open_port(images, pod, port, protocol, servers) is not None and listeners.may_listen(
+                port, protocol
+            ):
                 ports.add((protocol, port))
         found |= {(port, protocol, container["name"]) for protocol, port in ports}
     containers = {container["name"]: container for container in running_containers(pod)}
@@ -49,7 +52,7 @@ def listening_sockets(pod: ReadOnlyTree, servers: RunningServers) -> Iterator[So
         if (port, protocol) in seen or name not in containers:
             continue
         seen.add((port, protocol))
-        argv = first_argv(pod, containers[name], {})
+        argv = first_argv(images, pod, containers[name], {})
         program, pid = argv[0].rpartition("/")[2], pid_of(pod, containers[name])
         for address in _addresses(program, is_configured=name in started):
             yield Socket(address=address, port=port, program=program, pid=pid, protocol=protocol)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import hostname_of
-from mockube.container_runtime.images.table import HTTP, PortBehavior
+from mockube.container_runtime.images.table import HTTP, ImageTable, PortBehavior
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_spec, container_status
 from mockube.container_runtime.simulated.configured.contract import RunningServer
@@ -89,7 +89,11 @@ class OpenPort(Struct, frozen=True, kw_only=True):
 
 
 def open_port(
-    pod: ReadOnlyTree, port: int, protocol: str = "TCP", servers: RunningServers | None = None
+    images: ImageTable,
+    pod: ReadOnlyTree,
+    port: int,
+    protocol: str = "TCP",
+    servers: RunningServers | None = None,
 ) -> OpenPort | None:
     """Return what listens on a port: an annotation's response, a container's program, or one that is not simulated if it declares the port."""
     if protocol == "TCP" and str(port) in script_of(meta.annotations(pod)).answers:
@@ -103,7 +107,7 @@ def open_port(
     for container in running_containers(pod):
         if container["name"] in running_servers:
             continue
-        listeners = listeners_of(pod, container)
+        listeners = listeners_of(images, pod, container)
         ports = listeners.ports if protocol == "TCP" else (listeners.datagrams or {}).get(protocol, {})
         if port in ports:
             return _opened_by(container, port, listeners, ports[port])

@@ -16,7 +16,7 @@ from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.serving_certificates import self_signed_tls_context, tls_context_of_pair
-from mockube.container_runtime.images.table import PortBehavior
+from mockube.container_runtime.images.table import ImageTable, PortBehavior
 from mockube.container_runtime.runs import container_status, running_seconds
 from mockube.container_runtime.simulated.network.ingress import (
     NGINX,
@@ -50,8 +50,9 @@ _MAX_FORWARDS: Final = 4
 
 
 class PortResponses:
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - each argument is a dependency
         self,
+        images: ImageTable,
         files: PodFiles,
         view: SyncedView,
         work: Callable[[ReadOnlyTree, ReadOnlyTree], Awaitable[None]],
@@ -60,6 +61,7 @@ class PortResponses:
         servers: RunningServers,
     ) -> None:
         """`work` is called with a pod and its container that answers a request, and lasts as long as the container works on it."""
+        self._images = images
         self._work = work
         self._files = files
         self._view = view
@@ -71,13 +73,13 @@ class PortResponses:
         self.configured = ConfiguredResponses(files, clock)
         self.agnhost = AgnhostResponses(files, clock)
         self.php_guestbook = PhpGuestbook(files, clock)
-        self.databases = Databases(files, clock, view)
+        self.databases = Databases(images, files, clock, view)
         self.connections = OpenConnections(clock)
         self.listeners = PortListeners(clock)
 
     def open_port(self, pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:
         """Return what listens on a port of a pod; None if nothing does."""
-        opened = port_answers.open_port(pod, port, protocol, self._servers)
+        opened = port_answers.open_port(self._images, pod, port, protocol, self._servers)
         is_known = opened is not None and not opened.unknown
         if protocol == "TCP" and not is_known and self.listeners.knows(meta.uid(pod), port):
             return OpenPort(container=opened.container if opened is not None else None, is_accepted=True)
@@ -85,7 +87,7 @@ class PortResponses:
 
     def sockets(self, pod: ReadOnlyTree) -> bytes:
         """Return what listens in a pod, as JSON."""
-        return msgspec.json.encode([*listening_sockets(pod, self._servers)])
+        return msgspec.json.encode([*listening_sockets(self._images, pod, self._servers)])
 
     async def tls_context(self, pod: ReadOnlyTree, opened: OpenPort) -> ssl.SSLContext:
         """Return the TLS of a server: with the certificate of its configuration, or else a self-signed one."""
@@ -176,7 +178,7 @@ class PortResponses:
         files = await self._files.file_system(pod, container)
         answer = file_response(behavior, request, files)
         path = normpath("/" + request.path.partition("?")[0].lstrip("/"))
-        if answer.status == HTTPStatus.NOT_FOUND and may_be_of_image(container, behavior, path):
+        if answer.status == HTTPStatus.NOT_FOUND and may_be_of_image(self._images, container, behavior, path):
             text = f"mockube: {path} of the image {container.get('image')} is not simulated\n"
             return HttpAnswer(status=HTTPStatus.NOT_IMPLEMENTED, body=text.encode())
         return answer

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from mockube.container_runtime.images.table import behavior_of_image
+from mockube.container_runtime.images.table import Image, ImageTable
 
 BUSYBOX: Final = "busybox"
 _DEBIAN: Final = "debian"
@@ -42,7 +42,7 @@ _UNKNOWN: Final = Distribution(_DEBIAN, "")
 
 
 @lru_cache(maxsize=4096)
-def _distribution_of_image(image: str) -> Distribution:
+def _distribution_of_image(image: str, entry: Image | None) -> Distribution:
     repository, _, tag = image.partition("@")[0].rpartition("/")[2].partition(":")
     if repository == "alpine" or "alpine" in tag.split("-") or tag.startswith("alpine"):
         return _ALPINE
@@ -50,11 +50,10 @@ def _distribution_of_image(image: str) -> Distribution:
         return _BUSYBOX
     if repository == "ubuntu":
         return _UBUNTU
-    entry = behavior_of_image(image)
     if entry is None:
         return _UNKNOWN
     return _ALPINE if "alpine" in (entry.programs or ()) else _DEBIAN_RELEASE
 
 
-def distribution_of(container: Mapping[str, Any]) -> Distribution:
-    return _distribution_of_image(container.get("image") or "")
+def distribution_of(images: ImageTable, container: Mapping[str, Any]) -> Distribution:
+    return _distribution_of_image(container.get("image") or "", images.behavior_of(container))

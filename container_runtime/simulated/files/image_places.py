@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from posixpath import dirname, normpath
 from typing import Any, Final
 
-from mockube.container_runtime.images.table import behavior_of
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.simulated.shell.filesystem import ImagePlaces
 
 from .distributions import BUSYBOX, distribution_of
@@ -28,11 +28,11 @@ _FOLDERS_OF_PROGRAMS: Final = ("/app", "/srv")
 _PATH: Final = re.compile(r"/[\w.-]+(?:/[\w.+-]*)*")
 
 
-def file_places(container: Mapping[str, Any]) -> ImagePlaces:
+def file_places(images: ImageTable, container: Mapping[str, Any]) -> ImagePlaces:
     """Return where a container may have files that are not known: in the folders of a system, in volumes, which may be from
     objects, and in those folders of its image that the table names, or that its specification mentions.
     """
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     mounted = [mount["mountPath"] for mount in container.get("volumeMounts") or ()]
     folders = [*mounted]
     is_known = image is not None and image.folders is not None
@@ -40,19 +40,19 @@ def file_places(container: Mapping[str, Any]) -> ImagePlaces:
         folders += image.folders
     else:
         folders += _mentioned_folders(container)
-    lacking = _LACKING.get(distribution_of(container).family, ()) if is_known else ()
+    lacking = _LACKING.get(distribution_of(images, container).family, ()) if is_known else ()
     system = (path for path in _SYSTEM_FOLDERS if path not in lacking)
     usual = (*system, *(f"{path.rstrip('/')}/" for path in folders))
     volumes = tuple(f"{path.rstrip('/')}/" for path in mounted)
     if not is_known:
         return ImagePlaces(usual, None, volumes)
-    return ImagePlaces(usual, usual, volumes, tuple(_present_folders(container)))
+    return ImagePlaces(usual, usual, volumes, tuple(_present_folders(images, container)))
 
 
-def _present_folders(container: Mapping[str, Any]) -> Iterator[str]:
+def _present_folders(images: ImageTable, container: Mapping[str, Any]) -> Iterator[str]:
     """Yield the folders of a known image, and those that a runtime creates."""
-    yield from _FOLDERS[distribution_of(container).family]
-    image = behavior_of(container)
+    yield from _FOLDERS[distribution_of(images, container).family]
+    image = images.behavior_of(container)
     if image is not None:
         yield from image.volumes
         yield from (need.path for need in image.writes)

@@ -36,7 +36,7 @@ from mockube.container_runtime.config.volumes import (
     volume_kind,
 )
 from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
-from mockube.container_runtime.images.table import behavior_of
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.simulated.shell.devices import DEVICES, FULL, NULL
 from mockube.container_runtime.simulated.shell.disks import SHARED_MEMORY_BYTES, SHARED_MEMORY_PATH
 from mockube.container_runtime.simulated.shell.filesystem import (
@@ -77,7 +77,8 @@ _FOLDERS: Final = {
 """The folders of every container with their modes."""
 
 
-def file_system_of(
+def file_system_of(  # noqa: PLR0913 - each argument is a dependency
+    images: ImageTable,
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     references: References,
@@ -88,13 +89,13 @@ def file_system_of(
 ) -> FileSystem:
     """Return the files of a container at its start, as its user sees them."""
     return FileSystem(
-        files_of(pod, container, references) if files is None else files,
+        files_of(images, pod, container, references) if files is None else files,
         is_partial=is_partial,
-        volumes=known_mounts(pod, container, references),
-        places=file_places(container),
+        volumes=known_mounts(images, pod, container, references),
+        places=file_places(images, container),
         mounts=mounts,
-        user=identity_of(pod, container),
-        protection=write_protection(pod, container),
+        user=identity_of(images, pod, container),
+        protection=write_protection(images, pod, container),
     )
 
 
@@ -102,21 +103,21 @@ SERVICE_ACCOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 """Where nearly every container has files of its ServiceAccount, which are read-only anyway."""
 
 
-def write_protection(pod: ReadOnlyTree, container: ReadOnlyTree) -> WriteProtection:
+def write_protection(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> WriteProtection:
     """Return which paths of a container can only be read: those of its root file system, and of mounts."""
     has_read_only_root = bool((container.get("securityContext") or {}).get("readOnlyRootFilesystem"))
     mounts = [
         mount for mount in container.get("volumeMounts") or () if mount["mountPath"] != SERVICE_ACCOUNT_PATH
     ]
-    images = {volume["name"] for volume in pod["spec"].get("volumes") or () if "image" in volume}
+    of_images = {volume["name"] for volume in pod["spec"].get("volumes") or () if "image" in volume}
     paths = {
-        normpath(mount["mountPath"]): bool(mount.get("readOnly")) or mount["name"] in images
+        normpath(mount["mountPath"]): bool(mount.get("readOnly")) or mount["name"] in of_images
         for mount in mounts
     }
     if not has_read_only_root and not any(paths.values()):
         return ()
     if has_read_only_root:
-        image = behavior_of(container)
+        image = images.behavior_of(container)
         paths = {**dict.fromkeys(() if image is None else image.volumes, False), **paths}
         paths = {"/": True, "/dev": False, message_path(container): False, **paths}
     return tuple(sorted(paths.items(), key=lambda item: -len(item[0])))
@@ -176,20 +177,24 @@ _KNOWN_ROOTS: Final = frozenset({*API_VOLUMES, "emptyDir", "persistentVolumeClai
 """The volumes whose folders are root's with the rights for all, as those of local-path; of others nobody knows the owner."""
 
 
-def files_of(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> dict[str, FileEntry]:
+def files_of(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+) -> dict[str, FileEntry]:
     """Return every file and directory of a container by its path."""
-    files = dict(system_files(pod, container, references.cluster_dns))
-    files |= _program_files(programs_of_image(container.get("image") or ""))
-    files |= _image_files(container)
+    files = dict(system_files(images, pod, container, references.cluster_dns))
+    files |= _program_files(programs_of_image(images, container.get("image") or ""))
+    files |= _image_files(images, container)
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
     for mount in container.get("volumeMounts") or ():
         volume = volumes.get(mount["name"])
         if volume is not None:
-            files |= _mounted_files(mount, volume, pod, container, references)
+            files |= _mounted_files(images, mount, volume, pod, container, references)
     return files
 
 
-def known_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> tuple[str, ...]:
+def known_mounts(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+) -> tuple[str, ...]:
     """Return the mount paths of the volumes of which all files are known: the image has no others there.
 
     The files of an object that does not exist, and that another program may have created, are not known, and neither are all files of
@@ -199,7 +204,7 @@ def known_mounts(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
         volume["name"]
         for volume in pod["spec"].get("volumes") or ()
         if (volume_kind(volume) in API_VOLUMES and not lacks_object(volume, references))
-        or is_whole_artifact(volume)
+        or is_whole_artifact(images, volume)
     }
     return tuple(
         normpath(mount["mountPath"])
@@ -222,9 +227,9 @@ def lacks_object(volume: ReadOnlyTree, references: References) -> bool:
     return False
 
 
-def _image_files(container: ReadOnlyTree) -> dict[str, FileEntry]:
+def _image_files(images: ImageTable, container: ReadOnlyTree) -> dict[str, FileEntry]:
     """Return the files of a known image; a mount hides those of its folder."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     if image is None:
         return {}
     folders = [f"{normpath(mount['mountPath'])}/" for mount in container.get("volumeMounts") or ()]
@@ -237,20 +242,20 @@ def _image_files(container: ReadOnlyTree) -> dict[str, FileEntry]:
         files[path] = FileEntry(data=target.encode(), target=target, mode=0o777)
     return {
         path: entry
-        for path, entry in {**dict(written_folders(container)), **files}.items()
+        for path, entry in {**dict(written_folders(images, container)), **files}.items()
         if not any(f"{path}/".startswith(folder) for folder in folders)
     }
 
 
-def written_folders(container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
+def written_folders(images: ImageTable, container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
     """Yield the folders of a known image in which its server writes, with their owners and modes."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     for need in () if image is None else image.writes:
         yield need.path, FileEntry(mode=need.mode, user=need.user)
 
 
 def system_files(
-    pod: ReadOnlyTree, container: ReadOnlyTree, cluster_dns: str = CLUSTER_DNS
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, cluster_dns: str = CLUSTER_DNS
 ) -> Iterator[tuple[str, FileEntry]]:
     """Yield the files and folders that every container has, but for those of its image's programs."""
     yield "/etc/hostname", FileEntry(data=f"{hostname_of(pod)}\n".encode())
@@ -259,8 +264,8 @@ def system_files(
     for device in (NULL, FULL, *DEVICES):
         yield device, FileEntry(data=b"", mode=0o666)
     yield message_path(container), MESSAGE_FILE
-    yield from account_files(container)
-    if os_release := distribution_of(container).os_release:
+    yield from account_files(images, container)
+    if os_release := distribution_of(images, container).os_release:
         yield "/etc/os-release", FileEntry(data=os_release.encode())
     for path in PROC_PATHS:
         yield path, FileEntry(data=b"", mode=0o444, read_only=True)
@@ -283,6 +288,7 @@ def _program_files(installed: ImagePrograms | None) -> Mapping[str, FileEntry]:
 
 
 def _mounted_files(
+    images: ImageTable,
     mount: ReadOnlyTree,
     volume: ReadOnlyTree,
     pod: ReadOnlyTree,
@@ -295,7 +301,7 @@ def _mounted_files(
     references = references.at_start() if is_fixed(mount) else references
     is_image = kind == "image"
     content = (
-        image_volume_content((volume["image"] or {}).get("reference") or "")
+        image_volume_content(images, (volume["image"] or {}).get("reference") or "")
         if is_image
         else volume_content(volume, pod, container, references) or {}
     )

@@ -7,6 +7,7 @@ from typing import Final
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.capabilities import capability_bits, gains_no_privileges
 from mockube.container_runtime.config.environment import security_context
+from mockube.container_runtime.images.table import ImageTable
 
 from .users import identity_of
 
@@ -34,7 +35,12 @@ _LIMITS: Final = "".join(
 
 
 def process_files(
-    pod: ReadOnlyTree, container: ReadOnlyTree, pid: int, argv: Sequence[str], environment: Mapping[str, str]
+    images: ImageTable,
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    pid: int,
+    argv: Sequence[str],
+    environment: Mapping[str, str],
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of the files about a container's first process, whose id is `pid`."""
     name = re.split("[: ]", argv[0].rpartition("/")[2])[0][:15] if argv else ""
@@ -44,16 +50,16 @@ def process_files(
     yield "comm", f"{name}\n".encode()
     yield "cgroup", b"0::/\n"
     yield "limits", _LIMITS.encode()
-    yield "status", _status(pod, container, pid, name).encode()
+    yield "status", _status(images, pod, container, pid, name).encode()
 
 
 OF_PROCESS_ITSELF: Final = frozenset({"cgroup", "limits", "status"})
 """The files that are the same for each process of a container, and so in /proc/self."""
 
 
-def _status(pod: ReadOnlyTree, container: ReadOnlyTree, pid: int, name: str) -> str:
+def _status(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, pid: int, name: str) -> str:
     context = security_context(pod, container)
-    identity = identity_of(pod, container)
+    identity = identity_of(images, pod, container)
     bounding = capability_bits(context)
     effective = bounding if identity.user == 0 else 0
     groups = " ".join(str(number) for number in sorted({identity.group, *identity.others}))

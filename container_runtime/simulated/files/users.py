@@ -6,7 +6,7 @@ from typing import Final
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.capabilities import DEFAULT_CAPABILITIES, capabilities_of
 from mockube.container_runtime.config.environment import security_context
-from mockube.container_runtime.images.table import behavior_of
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.simulated.shell.access import ContainerUser
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
 
@@ -44,7 +44,7 @@ _SHELLS: Final = {"debian": "/bin/bash", "alpine": "/bin/sh", BUSYBOX: "/bin/sh"
 _NO_LOGIN: Final = {"debian": "/usr/sbin/nologin", "alpine": "/sbin/nologin", BUSYBOX: "/bin/false"}
 
 
-def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerUser:
+def identity_of(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerUser:
     """Return the user and the groups of a container: the pod's, else those of its image, else root.
 
     Without a group, it is that of the user's account in the image, or root's.
@@ -52,43 +52,45 @@ def identity_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerUser:
     context = security_context(pod, container)
     user, group = context.get("runAsUser"), context.get("runAsGroup")
     if user is None:
-        image = behavior_of(container)
+        image = images.behavior_of(container)
         user = image.user if image is not None else None
     if group is None and user:
-        image = behavior_of(container)
+        image = images.behavior_of(container)
         own_group = image.group if image is not None and user == image.user else None
-        group = own_group or (user if user in _own_accounts(container).values() else 0)
+        group = own_group or (user if user in _own_accounts(images, container).values() else 0)
     groups = (context.get("fsGroup"), *(context.get("supplementalGroups") or ()))
     others = tuple(number for number in groups if number is not None)
     if not user and context.get("supplementalGroupsPolicy") != "Strict":
         others += tuple(
-            number for number in _GROUPS_OF_ROOT[distribution_of(container).family] if number not in others
+            number
+            for number in _GROUPS_OF_ROOT[distribution_of(images, container).family]
+            if number not in others
         )
     names = DEFAULT_CAPABILITIES if user else capabilities_of(context)
     return ContainerUser(user or 0, group or 0, others, None if names == DEFAULT_CAPABILITIES else names)
 
 
-def _own_accounts(container: ReadOnlyTree) -> Mapping[str, int]:
+def _own_accounts(images: ImageTable, container: ReadOnlyTree) -> Mapping[str, int]:
     """Return the accounts that the image adds to those of its base; each has a group of the same name and number."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     return {} if image is None else image.accounts
 
 
-def user_names(container: ReadOnlyTree) -> dict[int, str]:
+def user_names(images: ImageTable, container: ReadOnlyTree) -> dict[int, str]:
     """Return the names of the accounts of a container's image by their numbers."""
-    base = _ACCOUNTS[distribution_of(container).family]
-    return {number: name for name, number in {**base, **_own_accounts(container)}.items()}
+    base = _ACCOUNTS[distribution_of(images, container).family]
+    return {number: name for name, number in {**base, **_own_accounts(images, container)}.items()}
 
 
-def group_names(container: ReadOnlyTree) -> dict[int, str]:
-    base = _GROUPS[distribution_of(container).family]
-    return {number: name for name, number in {**base, **_own_accounts(container)}.items()}
+def group_names(images: ImageTable, container: ReadOnlyTree) -> dict[int, str]:
+    base = _GROUPS[distribution_of(images, container).family]
+    return {number: name for name, number in {**base, **_own_accounts(images, container)}.items()}
 
 
-def account_files(container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
+def account_files(images: ImageTable, container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
     """Yield /etc/passwd, /etc/shadow and /etc/group. A user whom the pod names needs no account, as with containerd."""
-    family = distribution_of(container).family
-    users = sorted(user_names(container).items())
+    family = distribution_of(images, container).family
+    users = sorted(user_names(images, container).items())
     lines = [_account_line(number, name, family) for number, name in users]
     yield "/etc/passwd", FileEntry(data="".join(lines).encode())
     passwords = "".join(f"{name}:*:20000:0:99999:7:::\n" for _, name in users)
@@ -99,7 +101,7 @@ def account_files(container: ReadOnlyTree) -> Iterator[tuple[str, FileEntry]]:
     of_root = _GROUPS_OF_ROOT[family]
     lines = [
         f"{name}:x:{number}:{'root' if number in of_root else ''}\n"
-        for number, name in sorted(group_names(container).items())
+        for number, name in sorted(group_names(images, container).items())
     ]
     yield "/etc/group", FileEntry(data="".join(lines).encode())
 

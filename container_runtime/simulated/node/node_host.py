@@ -9,6 +9,7 @@ from mockube.apimachinery.quantity import scaled_value_or
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import STOPPED_UNITS
 from mockube.container_runtime.config.environment import known_environment
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.node_processes import CONTAINERD_PID, KUBELET_PID, container_processes
 from mockube.container_runtime.simulated.files.users import identity_of
 from mockube.container_runtime.simulated.programs.other_processes import first_argv
@@ -41,14 +42,18 @@ ADMIN: Final = "/etc/kubernetes/admin.conf"
 
 
 def node_host(
-    node: ReadOnlyTree, pods: Sequence[ReadOnlyTree], files: FileSystem, now: Callable[[], datetime]
+    images: ImageTable,
+    node: ReadOnlyTree,
+    pods: Sequence[ReadOnlyTree],
+    files: FileSystem,
+    now: Callable[[], datetime],
 ) -> Host:
     """Return the machine of a node."""
     environment = {"PATH": DEFAULT_PATH, "HOME": "/root", "USER": "root", "SHELL": "/bin/bash"}
     if files.exists(ADMIN):
         environment["KUBECONFIG"] = ADMIN
     name, capacity = meta.name(node), (node.get("status") or {}).get("capacity") or {}
-    processes = tuple(_processes(node, pods))
+    processes = tuple(_processes(images, node, pods))
     return Host(
         name=name,
         files=files,
@@ -68,7 +73,9 @@ def node_host(
     )
 
 
-def _processes(node: ReadOnlyTree, pods: Sequence[ReadOnlyTree]) -> Iterator[OtherProcess]:
+def _processes(
+    images: ImageTable, node: ReadOnlyTree, pods: Sequence[ReadOnlyTree]
+) -> Iterator[OtherProcess]:
     started = meta.creation_timestamp(node) or datetime.fromtimestamp(0, UTC)
     stopped = meta.annotations(node).get(STOPPED_UNITS, "")
     for pid, command in _SYSTEM:
@@ -76,5 +83,5 @@ def _processes(node: ReadOnlyTree, pods: Sequence[ReadOnlyTree]) -> Iterator[Oth
             yield OtherProcess(pid, tuple(command.split()), 0, started)
     for process in container_processes(pods):
         pod, container = process.pod, process.container
-        argv = first_argv(pod, container, known_environment(pod, container))
-        yield OtherProcess(process.pid, argv, identity_of(pod, container).user, process.started)
+        argv = first_argv(images, pod, container, known_environment(pod, container))
+        yield OtherProcess(process.pid, argv, identity_of(images, pod, container).user, process.started)

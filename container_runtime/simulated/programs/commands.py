@@ -16,7 +16,7 @@ from mockube.container_runtime.config.environment import References, environment
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.config.volumes import api_volume_names
 from mockube.container_runtime.images.programs import programs_of_image
-from mockube.container_runtime.images.table import behavior_of
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.pod_script import PREFIX, Script, script_of
 from mockube.container_runtime.simulated.files import mounts
 from mockube.container_runtime.simulated.files.mounts import SERVICE_ACCOUNT_PATH
@@ -70,6 +70,7 @@ _RUN_ANNOTATION: Final = f"{PREFIX}run"
 
 
 def host_of(
+    images: ImageTable,
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     references: References,
@@ -78,7 +79,7 @@ def host_of(
     files: FileSystem | None = None,
 ) -> Host:
     """Return the host in which a container's command runs; without `files`, only the files of mounts are known."""
-    user, group, others, _ = identity_of(pod, container)
+    user, group, others, _ = identity_of(images, pod, container)
     script = script_of(meta.annotations(pod))
     return Host(
         name=hostname_of(pod),
@@ -88,47 +89,47 @@ def host_of(
         other_groups=others,
         cpus=max(scaled_value_or(references.allocatable.get("cpu"), 0), 1),
         memory_bytes=scaled_value_or(references.allocatable.get("memory"), 0) or DEFAULT_MEMORY,
-        user_names=user_names(container),
-        group_names=group_names(container),
+        user_names=user_names(images, container),
+        group_names=group_names(images, container),
         address=(pod.get("status") or {}).get("podIP") or "",
-        files=files or mounts.file_system_of(pod, container, references, is_partial=True),
+        files=files or mounts.file_system_of(images, pod, container, references, is_partial=True),
         now=lambda: started,
         is_strict=not script.fails_unknown_programs(default=references.fails_unknown_programs),
         programs=PROGRAMS,
-        installed=programs_of_image(container.get("image") or ""),
+        installed=programs_of_image(images, container.get("image") or ""),
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
         image=container.get("image") or "",
     )
 
 
-def interactive_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+def interactive_command(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     """Return the command of a container that reads input from clients; empty if the command is not interpreted.
 
     A container with a terminal and without a command runs a shell.
     """
     if not container.get("stdin") or script_of(meta.annotations(pod)).command(container["name"]) is not None:
         return ()
-    argv = program.command_of(container) or (("sh",) if container.get("tty") else ())
+    argv = program.command_of(images, container) or (("sh",) if container.get("tty") else ())
     if container.get("tty") and len(argv) == 1 and _PYTHON.search(argv[0]):
         return ()  # its interactive mode is not simulated
     return argv if argv and argv[0].rpartition("/")[2] in PROGRAMS else ()
 
 
-def live_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+def live_command(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     """Return the command of a container that runs in real time, because its results cannot be computed in advance.
 
     It reads input from clients, uses the network or files that outlive the pod, or ends as the values of API objects demand. Empty if the command is
     interpreted at once, or not at all.
     """
     argv = (
-        interactive_command(pod, container)
-        or _network_command(pod, container)
-        or _command_with_objects(pod, container)
-        or _command_with_storage(pod, container)
-        or server_command(pod, container)
+        interactive_command(images, pod, container)
+        or _network_command(images, pod, container)
+        or _command_with_objects(images, pod, container)
+        or _command_with_storage(images, pod, container)
+        or server_command(images, pod, container)
     )
-    return argv if _can_start(pod, container, argv) else ()
+    return argv if _can_start(images, pod, container, argv) else ()
 
 
 def shows_surroundings(argv: tuple[str, ...]) -> bool:
@@ -141,42 +142,42 @@ def reads_processes(argv: tuple[str, ...]) -> bool:
     return any(_PROCESS.search(argument) for argument in argv)
 
 
-def interpreted_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+def interpreted_command(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     """Return the command of a container if it is interpreted, or else nothing."""
     script = script_of(meta.annotations(pod))
-    argv = _main_argv(container, script)
-    return argv if _is_interpreted(argv, script) and _can_start(pod, container, argv) else ()
+    argv = _main_argv(images, container, script)
+    return argv if _is_interpreted(argv, script) and _can_start(images, pod, container, argv) else ()
 
 
-def _can_start(pod: ReadOnlyTree, container: ReadOnlyTree, argv: tuple[str, ...]) -> bool:
+def _can_start(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, argv: tuple[str, ...]) -> bool:
     """Return whether a container has a command, and its image the program."""
     has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
-    return bool(argv) and (has_script or not program.start_problem_of(container))
+    return bool(argv) and (has_script or not program.start_problem_of(images, container))
 
 
-def is_repeatable(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+def is_repeatable(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     """Return whether a second run of the container's command does the same, given the same API objects."""
     return not (
-        interactive_command(pod, container)
-        or _network_command(pod, container)
-        or _command_with_storage(pod, container)
-        or server_command(pod, container)
+        interactive_command(images, pod, container)
+        or _network_command(images, pod, container)
+        or _command_with_storage(images, pod, container)
+        or server_command(images, pod, container)
     )
 
 
-def server_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+def server_command(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     """Return the command of a container that starts a server with files which its image does not have alone; empty for any other.
 
     The server of an image without volumes at its configuration and at its logs does what the table of images says.
     """
     own_mounts, is_given = _own_mounts(container), container.get("command") or container.get("args")
-    image, kind = behavior_of(container), server_kind(container)
+    image, kind = images.behavior_of(container), server_kind(images, container)
     if image is None or kind is None or not (own_mounts or is_given or kind.is_always_read):
         return ()
     script = script_of(meta.annotations(pod))
     if script.command(container["name"]) is not None or script.times_runs:
         return ()
-    argv = program.command_of(container) or tuple(container.get("args") or ())
+    argv = program.command_of(images, container) or tuple(container.get("args") or ())
     if container.get("command"):
         is_server = any(_SERVER_PROGRAM.search(argument) for argument in argv)
         return argv if is_server and argv[0].rpartition("/")[2] in PROGRAMS else ()
@@ -200,42 +201,46 @@ def _own_mounts(container: ReadOnlyTree) -> list[ReadOnlyTree]:
     return [mount for mount in present if mount["mountPath"] != SERVICE_ACCOUNT_PATH]
 
 
-def server_kind(container: ReadOnlyTree) -> ServerKind | None:
+def server_kind(images: ImageTable, container: ReadOnlyTree) -> ServerKind | None:
     """Return the server of a container's image whose configuration is simulated; None for any other."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     return None if image is None or image.is_guess else kind_of(image)
 
 
-def _network_command(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+def _network_command(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     """Return the command of a container that uses the network, or files of an init container that does.
 
     Annotations that script the runs say what the container does over time, and exclude it.
     """
-    if not _may_use_network(pod):
+    if not _may_use_network(images, pod):
         return ()
     script = script_of(meta.annotations(pod))
-    argv = _main_argv(container, script)
+    argv = _main_argv(images, container, script)
     if not _is_interpreted(argv, script):
         return ()
-    if mentions_network(argv) or _reads_files_of_network(pod, container):
+    if mentions_network(argv) or _reads_files_of_network(images, pod, container):
         return argv
     return ()
 
 
-def _command_with_objects(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+def _command_with_objects(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     """Return the command of a container whose end depends on API objects."""
     script = script_of(meta.annotations(pod))
-    argv = _main_argv(container, script)
+    argv = _main_argv(images, container, script)
     is_script = is_file_of_object(pod, container, argv) and not script.times_runs
-    return argv if (_is_interpreted(argv, script) or is_script) and depends_on_objects(pod, container) else ()
+    return (
+        argv
+        if (_is_interpreted(argv, script) or is_script) and depends_on_objects(images, pod, container)
+        else ()
+    )
 
 
-def _command_with_storage(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+def _command_with_storage(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     """Return the command of a container that uses files of claims or of its node, or of an init container that does, or that may
     fill a small disk.
     """
     script = script_of(meta.annotations(pod))
-    argv = _main_argv(container, script)
+    argv = _main_argv(images, container, script)
     is_small = has_small_disk(pod) or may_fill_shared_memory(argv)
     if not is_small and not has_lasting_volume(pod):
         return ()
@@ -244,7 +249,8 @@ def _command_with_storage(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[s
     if is_small and may_fill_disk(argv):
         return argv
     if uses_lasting_files(pod, container, argv) or any(
-        uses_lasting_files(pod, other, _main_argv(other, script)) for other in earlier_writers(pod, container)
+        uses_lasting_files(pod, other, _main_argv(images, other, script))
+        for other in earlier_writers(pod, container)
     ):
         return argv
     return ()
@@ -254,13 +260,14 @@ def _is_interpreted(argv: tuple[str, ...], script: Script) -> bool:
     return bool(argv) and argv[0].rpartition("/")[2] in PROGRAMS and not script.times_runs
 
 
-def depends_on_objects(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+def depends_on_objects(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     """Return whether what a container's command does depends on API objects, also by the files of an init container."""
     script = script_of(meta.annotations(pod))
-    if uses_objects(pod, container, _main_argv(container, script)):
+    if uses_objects(pod, container, _main_argv(images, container, script)):
         return True
     return any(
-        uses_objects(pod, other, _main_argv(other, script)) for other in earlier_writers(pod, container)
+        uses_objects(pod, other, _main_argv(images, other, script))
+        for other in earlier_writers(pod, container)
     )
 
 
@@ -274,32 +281,32 @@ def earlier_writers(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[Read
             yield other
 
 
-def _main_argv(container: ReadOnlyTree, script: Script) -> tuple[str, ...]:
+def _main_argv(images: ImageTable, container: ReadOnlyTree, script: Script) -> tuple[str, ...]:
     text = script.command(container["name"])
-    return ("sh", "-c", text) if text is not None else program.command_of(container)
+    return ("sh", "-c", text) if text is not None else program.command_of(images, container)
 
 
-def may_run_live(pod: ReadOnlyTree) -> bool:
+def may_run_live(images: ImageTable, pod: ReadOnlyTree) -> bool:
     """Return whether a command of the pod may run in real time."""
-    if _may_use_network(pod):
+    if _may_use_network(images, pod):
         return True
     has_storage = has_small_disk(pod) or has_lasting_volume(pod)
     return any(
         container.get("stdin")
-        or _command_with_objects(pod, container)
+        or _command_with_objects(images, pod, container)
         or (
-            (has_storage or may_fill_shared_memory(program.command_of(container)))
-            and _command_with_storage(pod, container)
+            (has_storage or may_fill_shared_memory(program.command_of(images, container)))
+            and _command_with_storage(images, pod, container)
         )
-        or server_command(pod, container)
+        or server_command(images, pod, container)
         for container in every_container(pod["spec"])
     )
 
 
-def _may_use_network(pod: ReadOnlyTree) -> bool:
+def _may_use_network(images: ImageTable, pod: ReadOnlyTree) -> bool:
     """Return whether a command of the pod, or of one of its images, may use the network: it names a program that does."""
     return any(
-        _has_command(container) and mentions_network(program.command_of(container))
+        _has_command(images, container) and mentions_network(program.command_of(images, container))
         for container in every_container(pod["spec"])
     ) or any(
         key.startswith(_RUN_ANNOTATION) and mentions_network((text,))
@@ -307,11 +314,11 @@ def _may_use_network(pod: ReadOnlyTree) -> bool:
     )
 
 
-def _has_command(container: ReadOnlyTree) -> bool:
+def _has_command(images: ImageTable, container: ReadOnlyTree) -> bool:
     """Return whether a container, or its image, has a command that is known."""
     if container.get("command") or container.get("args"):
         return True
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     return image is not None and bool(image.entrypoint)
 
 
@@ -328,45 +335,56 @@ def _is_client_of_agnhost(argv: tuple[str, ...]) -> bool:
     return "connect" in argv[1:2] or any(argument.startswith("--replicaof") for argument in argv)
 
 
-def _reads_files_of_network(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+def _reads_files_of_network(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     """Return whether an earlier init container that uses the network shares a volume with the container."""
     script = script_of(meta.annotations(pod))
-    return any(mentions_network(_main_argv(other, script)) for other in earlier_writers(pod, container))
+    return any(
+        mentions_network(_main_argv(images, other, script)) for other in earlier_writers(pod, container)
+    )
 
 
-def main_command(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:
+def main_command(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host
+) -> Run:
     """Run the container's command, or the script in an annotation of its pod; raise `UnknownProgram` without one."""
     environment = environment_of(pod, container, references)
-    argv = _main_argv(container, script_of(meta.annotations(pod))) or server_command(pod, container)
+    argv = _main_argv(images, container, script_of(meta.annotations(pod))) or server_command(
+        images, pod, container
+    )
     if not argv:
         raise UnknownProgram(f"the image {container.get('image')}")
     has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
-    if has_script or program.script_of_program(container, program.argv_of(container)) is not None:
+    if (
+        has_script
+        or program.script_of_program(images, container, program.argv_of(images, container)) is not None
+    ):
         host.installed = None  # The script stands for the program of the image, which need not have a shell.
     directory = container.get("workingDir") or "/"
     return (yield from run_command(host, expand_references(argv, environment), environment, directory))
 
 
-def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host) -> Run:
+def main_process(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, references: References, host: Host
+) -> Run:
     """Run the container's command; one that is not simulated succeeds with a line that says so.
 
     A known image without a command is a server, which runs until it is stopped, or ends at once.
     """
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
-    requirement = None if has_script else unmet_need(pod, container, references)
+    requirement = None if has_script else unmet_need(images, pod, container, references)
     if requirement is not None:
         yield Output(2, "".join(f"{line}\n" for line in requirement.logs).encode())
         return requirement.exit_code
-    failed = None if has_script else failed_start(host.files, written_paths(container))
-    failed = failed or (None if has_script else failed_by_capabilities(container, host.files.user))
+    failed = None if has_script else failed_start(host.files, written_paths(images, container))
+    failed = failed or (None if has_script else failed_by_capabilities(images, container, host.files.user))
     if failed is not None:
         yield Output(2, "".join(f"{line}\n" for line in failed.lines).encode())
         return failed.exit_code
-    is_server = image is not None and not has_script and program.serves(container)
+    is_server = image is not None and not has_script and program.serves(images, container)
     if image is not None and not has_script and (is_server or has_default_command(container)):
-        default = program.default_run(container)
-        if path := unread_configuration(pod, container):
+        default = program.default_run(images, container)
+        if path := unread_configuration(images, pod, container):
             yield Output(1, _simulated_line(container, f"the configuration in {path} is not read"))
         elif default is not None or is_server:
             yield Output(1, "".join(f"{line}\n" for line in image.logs).encode())
@@ -375,7 +393,7 @@ def main_process(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
         if is_server:
             yield Sleep(inf)
     try:
-        return (yield from main_command(pod, container, references, host))
+        return (yield from main_command(images, pod, container, references, host))
     except StartError:
         return NOT_STARTED
     except (UnknownProgram, ShellSyntaxError, RecursionError) as error:

@@ -206,7 +206,8 @@ def _beside(command: HandlerCommand, host: Host) -> HandlerCommand:
     if len(command.other_processes) != 1:  # None, or those of other containers.
         return command
     return replace(
-        command, other_processes=tuple(with_listed(command.other_processes[0], host.listed_processes()))
+        command,
+        other_processes=tuple(with_listed(command.other_processes[0], host.listed_processes())),
     )
 
 

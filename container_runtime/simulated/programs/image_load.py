@@ -6,7 +6,7 @@ from math import inf
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.images.table import Image, behavior_of
+from mockube.container_runtime.images.table import Image, ImageTable
 from mockube.container_runtime.load import FILL_RATE, NO_LOAD, MemoryStep, RunLoad
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
@@ -17,9 +17,9 @@ _BESIDES_HEAP: Final = 1.25
 """The memory of a server of Java in relation to its heap."""
 
 
-def server_of(container: ReadOnlyTree) -> Image | None:
+def server_of(images: ImageTable, container: ReadOnlyTree) -> Image | None:
     """Return the image whose server a container runs; None if it is unknown, or runs another program."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     if image is None or container.get("command") or image.exit_code is not None or image.reads_input:
         return None
     arguments = container.get("args") or ("",)
@@ -27,8 +27,8 @@ def server_of(container: ReadOnlyTree) -> Image | None:
     return None if program in PROGRAMS and program not in image.servers else image
 
 
-def at_rest(container: ReadOnlyTree) -> RunLoad:
-    image = server_of(container)
+def at_rest(images: ImageTable, container: ReadOnlyTree) -> RunLoad:
+    image = server_of(images, container)
     if image is None:
         return NO_LOAD
     memory = float(image.memory.rest)

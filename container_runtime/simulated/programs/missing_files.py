@@ -21,8 +21,8 @@ from mockube.container_runtime.config.volumes import (
 )
 from mockube.container_runtime.images.table import (
     Image,
+    ImageTable,
     Requirement,
-    behavior_of,
     without_entrypoint,
 )
 
@@ -141,15 +141,17 @@ _SUBCOMMANDS: Final = frozenset({"server"})
 _PLACEHOLDER: Final = re.compile(r"\$\((path|name)\)")
 
 
-def names_needed_file(container: ReadOnlyTree) -> bool:
+def names_needed_file(images: ImageTable, container: ReadOnlyTree) -> bool:
     """Return whether a container's command names a file that its program needs."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     return image is not None and not image.is_guess and _named_file(container, image, {}) is not None
 
 
-def missing_file(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Requirement | None:
+def missing_file(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+) -> Requirement | None:
     """Return what the program of a container says of a file that does not exist; None if it exists, or may do so."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     if image is None or image.is_guess:
         return None
     named = _named_file(container, image, environment_of(pod, container, references))

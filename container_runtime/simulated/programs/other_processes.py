@@ -14,7 +14,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.capabilities import capabilities_of
 from mockube.container_runtime.config.environment import References, environment_of, security_context
 from mockube.container_runtime.config.variables import expand_references
-from mockube.container_runtime.images.table import Image, behavior_of
+from mockube.container_runtime.images.table import Image, ImageTable
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import NoLogs, run_of
 from mockube.container_runtime.simulated.files.process_files import OF_PROCESS_ITSELF, process_files
@@ -40,15 +40,17 @@ _STARTING: Final = frozenset({"sh", "bash", "ash", "dash", "env", "timeout", "no
 """The simulated programs that start others."""
 
 
-def first_argv(pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[str, str]) -> tuple[str, ...]:
+def first_argv(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[str, str]
+) -> tuple[str, ...]:
     """Return the command line of a container's first process; of an image whose program nobody knows, the name of the image."""
     text = script_of(meta.annotations(pod)).command(container["name"])
     if text is not None:
         return ("sh", "-c", text)
-    image = behavior_of(container)
-    if image is not None and program.serves(container) and (argv := _server_argv(image, container)):
+    image = images.behavior_of(container)
+    if image is not None and program.serves(images, container) and (argv := _server_argv(image, container)):
         return argv
-    argv = program.argv_of(container)
+    argv = program.argv_of(images, container)
     if argv:
         return _executed(tuple(expand_references(argv, environment)))
     return ((container.get("image") or "").partition("@")[0].rpartition("/")[2].partition(":")[0],)
@@ -80,11 +82,11 @@ def _server_argv(image: Image, container: ReadOnlyTree) -> tuple[str, ...]:
 
 
 def process_entries(
-    pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
 ) -> dict[str, FileEntry]:
     """Return the files in /proc about a container's first process, and that of its namespace."""
     pid = program.pid_of(pod, container) or FIRST_PID
-    files = _files_of_process(pod, container, references)
+    files = _files_of_process(images, pod, container, references)
     entries = {f"{PROC}/{pid}/{name}": entry for name, entry in files.items()}
     entries |= {f"{PROC}/self/{name}": files[name] for name in OF_PROCESS_ITSELF}
     if pod["spec"].get("shareProcessNamespace"):
@@ -94,6 +96,7 @@ def process_entries(
 
 
 def process_view(
+    images: ImageTable,
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     references: References,
@@ -101,30 +104,37 @@ def process_view(
     tracer: ReadOnlyTree,
 ) -> ProcessView:
     """Return what /proc shows to a container, the `tracer`, of the first process of another one, whose files are `root`."""
-    files = {f"/{name}": entry for name, entry in _files_of_process(pod, container, references).items()}
-    may_trace = _may_trace(pod, tracer, container)
-    return ProcessView(files, identity_of(pod, container).user, root if may_trace else None)
+    files = {
+        f"/{name}": entry for name, entry in _files_of_process(images, pod, container, references).items()
+    }
+    may_trace = _may_trace(images, pod, tracer, container)
+    return ProcessView(files, identity_of(images, pod, container).user, root if may_trace else None)
 
 
-def _may_trace(pod: ReadOnlyTree, tracer: ReadOnlyTree, traced: ReadOnlyTree) -> bool:
+def _may_trace(images: ImageTable, pod: ReadOnlyTree, tracer: ReadOnlyTree, traced: ReadOnlyTree) -> bool:
     """Return whether programs of a container may use the files of another one's, by the kernel's rule for ptrace."""
-    own = capabilities_of(security_context(pod, tracer)) if not identity_of(pod, tracer).user else frozenset()
+    own = (
+        capabilities_of(security_context(pod, tracer))
+        if not identity_of(images, pod, tracer).user
+        else frozenset()
+    )
     if "SYS_PTRACE" in own:
         return True
-    user = identity_of(pod, traced).user
+    user = identity_of(images, pod, traced).user
     others = capabilities_of(security_context(pod, traced)) if not user else frozenset()
-    return user == identity_of(pod, tracer).user and own >= others
+    return user == identity_of(images, pod, tracer).user and own >= others
 
 
 def _files_of_process(
-    pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
 ) -> dict[str, FileEntry]:
     environment = environment_of(pod, container, references)
-    argv = first_argv(pod, container, environment)
-    user = identity_of(pod, container).user
+    argv = first_argv(images, pod, container, environment)
+    user = identity_of(images, pod, container).user
     pid = program.pid_of(pod, container) or FIRST_PID
     return {
-        name: _entry(name, data, user) for name, data in process_files(pod, container, pid, argv, environment)
+        name: _entry(name, data, user)
+        for name, data in process_files(images, pod, container, pid, argv, environment)
     }
 
 
@@ -138,7 +148,8 @@ ListProcesses: TypeAlias = Callable[[str], Sequence[RunningProcess] | None]
 """Returns the processes of a container's command by the container's name; None if nobody knows them."""
 
 
-def other_processes(  # noqa: PLR0913 - each argument is a dependency
+def other_processes(  # noqa: PLR0913, PLR0917 - each argument is a dependency
+    images: ImageTable,
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     environment: Mapping[str, str],
@@ -158,31 +169,38 @@ def other_processes(  # noqa: PLR0913 - each argument is a dependency
     ]
     first_start = min((started for _, started in running), default=now)
     processes = [
-        _first_process(pod, other, program.pid_of(pod, other) or FIRST_PID, environment, at, send_signal)
+        _first_process(
+            images, pod, other, program.pid_of(pod, other) or FIRST_PID, environment, at, send_signal
+        )
         for other, at in running
     ]
     names = [other["name"] for other, _ in running]
     if is_shared:
         processes, names = [_pause(first_start), *processes], ["", *names]
     containers = {other["name"]: other for other in every_container(pod["spec"])}
-    found = [
-        each
-        for first, name in zip(processes, names, strict=True)
-        for each in with_listed(first, list_processes(name), containers.get(name))
-    ]
+    found = list[OtherProcess]()
+    for first, name in zip(processes, names, strict=True):
+        other = containers.get(name)
+        image = None if other is None else images.behavior_of(other)
+        is_server = other is not None and program.serves(images, other)
+        found += with_listed(first, list_processes(name), image, is_server=is_server)
     return tuple(sorted(found, key=lambda process: process.pid))
 
 
 def with_listed(
     first: OtherProcess,
     listed: Sequence[RunningProcess] | None,
-    container: ReadOnlyTree | None = None,
+    image: Image | None = None,
+    *,
+    is_server: bool = False,
 ) -> Iterator[OtherProcess]:
-    """Yield the first process of a container, the processes of its command if they are known, and those that its server starts."""
-    image = None if container is None else behavior_of(container)
+    """Yield the first process of a container, the processes of its command if they are known, and those that its server starts.
+
+    `is_server`: the container runs the server of its image.
+    """
     if not listed:
         yield first
-        if image is not None and container is not None and program.serves(container):
+        if image is not None and is_server:
             yield from _children_of(first, image)
         return
     own = listed[0]
@@ -221,16 +239,16 @@ def _with_title(argv: tuple[str, ...], image: Image | None) -> tuple[str, ...]:
 
 
 def processes_at_start(
-    pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[str, str]
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, environment: Mapping[str, str]
 ) -> tuple[OtherProcess, ...]:
     """Return what runs in a container at any time beside a command that the kubelet executes, without the times of starts."""
     if not pod["spec"].get("shareProcessNamespace"):
         pid = program.pid_of(pod, container) or FIRST_PID
-        return (_first_process(pod, container, pid, environment, _ANY_TIME),)
+        return (_first_process(images, pod, container, pid, environment, _ANY_TIME),)
     return (
         _pause(_ANY_TIME),
         *(
-            _first_process(pod, other, program.pid_of(pod, other), environment, _ANY_TIME)
+            _first_process(images, pod, other, program.pid_of(pod, other), environment, _ANY_TIME)
             for other in pod["spec"]["containers"]
         ),
     )
@@ -240,7 +258,8 @@ def _pause(started: datetime) -> OtherProcess:
     return OtherProcess(FIRST_PID, ("/pause",), _USER_OF_PAUSE, started)
 
 
-def _first_process(
+def _first_process(  # noqa: PLR0913, PLR0917 - each argument is a dependency
+    images: ImageTable,
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     pid: int,
@@ -248,14 +267,14 @@ def _first_process(
     started: datetime,
     send_signal: SendSignal | None = None,
 ) -> OtherProcess:
-    argv = first_argv(pod, container, environment)
+    argv = first_argv(images, pod, container, environment)
     name = argv[0].rpartition("/")[2]
     process = OtherProcess(
         pid=pid,
         argv=argv,
-        user=identity_of(pod, container).user,
+        user=identity_of(images, pod, container).user,
         started=started,
-        may_have_others=not program.serves(container) and (name not in PROGRAMS or name in _STARTING),
+        may_have_others=not program.serves(images, container) and (name not in PROGRAMS or name in _STARTING),
     )
     if send_signal is None:
         return process

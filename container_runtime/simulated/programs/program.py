@@ -37,8 +37,8 @@ from mockube.container_runtime.disk_usage import DISK_BYTES
 from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
 from mockube.container_runtime.images.table import (
     ENTRYPOINT,
+    ImageTable,
     WrittenPath,
-    behavior_of,
     is_daemon,
     runs_server,
     without_entrypoint,
@@ -157,18 +157,19 @@ _DEFAULT_CONTEXT: Final = CommandContext()
 
 
 def program_of(
+    images: ImageTable,
     container: Mapping[str, Any],
     context: CommandContext = _DEFAULT_CONTEXT,
     restarts: int = 0,
     started: datetime | None = None,
 ) -> RunBehavior | None:
     """Return the container's program, or None for an unknown command; one that reads the time is for a run that `started` then."""
-    if context.script is None and (failed := _failed_server(container, context)) is not None:
+    if context.script is None and (failed := _failed_server(images, container, context)) is not None:
         return failed
-    default = default_run(container) if context.script is None else None
+    default = default_run(images, container) if context.script is None else None
     if default is not None:
         return default
-    invocation = invocation_of(container, context)
+    invocation = invocation_of(images, container, context)
     if invocation is None:
         return SERVICE if is_pause_image(container.get("image") or "") else None
     program = _interpret(invocation, min(restarts, MAX_RUNS), None)
@@ -181,23 +182,25 @@ def program_of(
     return program
 
 
-def default_run(container: Mapping[str, Any]) -> RunBehavior | None:
+def default_run(images: ImageTable, container: Mapping[str, Any]) -> RunBehavior | None:
     """Return what the default command of a known image does, if that is data; None for any other, or one that waits for input."""
-    image = behavior_of(container) if has_default_command(container) else None
+    image = images.behavior_of(container) if has_default_command(container) else None
     if image is None or image.exit_code is None or (image.reads_input and has_open_input(container)):
         return None
     return end_at_start(container, image.exit_code, image.logs)
 
 
-def _failed_server(container: Mapping[str, Any], context: CommandContext) -> RunBehavior | None:
+def _failed_server(
+    images: ImageTable, container: Mapping[str, Any], context: CommandContext
+) -> RunBehavior | None:
     """Return the run of a known image's server that cannot write where it has to; None for any other."""
     identity = context.identity
     may_fail = identity.user or identity.capabilities is not None or context.protection
-    needs = written_paths(container) if may_fail else ()
-    by_capabilities = failed_by_capabilities(container, identity)
+    needs = written_paths(images, container) if may_fail else ()
+    by_capabilities = failed_by_capabilities(images, container, identity)
     if not needs:
         return _end_of_start(container, by_capabilities)
-    image_folders = tuple(written_folders(container))
+    image_folders = tuple(written_folders(images, container))
     failed = _failed_start(
         Invocation(
             argv=(),
@@ -222,18 +225,22 @@ def _failed_start(invocation: "Invocation", needs: tuple[WrittenPath, ...]) -> F
     return failed_start(initial_files(invocation), needs)
 
 
-def unknown_program_of(container: Mapping[str, Any], context: CommandContext = _DEFAULT_CONTEXT) -> str:
+def unknown_program_of(
+    images: ImageTable, container: Mapping[str, Any], context: CommandContext = _DEFAULT_CONTEXT
+) -> str:
     """Return the program in a container's command that is not simulated; "" if there is none."""
-    invocation = invocation_of(container, context)
+    invocation = invocation_of(images, container, context)
     program = None if invocation is None else _interpret(invocation, 0, None)
     if not isinstance(program, UnknownCommand):
         return ""
     return name_unknown(container, program.name, has_script=context.script is not None)
 
 
-def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Invocation | None":
+def invocation_of(
+    images: ImageTable, container: Mapping[str, Any], context: CommandContext
+) -> "Invocation | None":
     """Return the container's command with its context; None if the command is the image's own."""
-    argv = ("sh", "-c", context.script) if context.script is not None else command_of(container)
+    argv = ("sh", "-c", context.script) if context.script is not None else command_of(images, container)
     if not argv:
         return None
     text = "\0".join(argv)
@@ -258,22 +265,22 @@ def invocation_of(container: Mapping[str, Any], context: CommandContext) -> "Inv
         year=context.year,
         fails_unknown=context.fails_unknown,
         pid=context.pid,
-        places=file_places(container),
-        installed=None if context.script is not None else installed_programs(container),
+        places=file_places(images, container),
+        installed=None if context.script is not None else installed_programs(images, container),
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
         image=(container.get("image") or "") if "python" in text else "",
     )
 
 
-def start_problem_of(container: Mapping[str, Any]) -> str:
+def start_problem_of(images: ImageTable, container: Mapping[str, Any]) -> str:
     """Return why the container's command cannot be started: its image lacks the program; "" if it can, as far as that is known."""
-    argv = command_of(container)
-    if not argv or (installed := installed_programs(container)) is None:
+    argv = command_of(images, container)
+    if not argv or (installed := installed_programs(images, container)) is None:
         return ""
     path = _path_variable(container).get("PATH") or ""
     directory = container.get("workingDir") or "/"
-    return _start_problem(installed, argv[0], path, directory, file_places(container))
+    return _start_problem(installed, argv[0], path, directory, file_places(images, container))
 
 
 def _path_variable(container: Mapping[str, Any]) -> Mapping[str, str]:
@@ -306,17 +313,17 @@ def _start_problem(
     return start_problem(process)
 
 
-def installed_programs(container: Mapping[str, Any]) -> ImagePrograms | None:
+def installed_programs(images: ImageTable, container: Mapping[str, Any]) -> ImagePrograms | None:
     """Return the programs that the container's command may run; None if nobody knows them.
 
     That of `args` alone depends on the entrypoint of the image, unless the image has none, as those of shells.
     """
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     if image is None or not (container.get("command") or image.reads_input):
         return None
-    if script_of_program(container, argv_of(container)) is not None:
+    if script_of_program(images, container, argv_of(images, container)) is not None:
         return None
-    return programs_of_image(container["image"])
+    return programs_of_image(images, container["image"])
 
 
 def _uses_referenced_variable(container: Mapping[str, Any], text: str) -> bool:
@@ -330,66 +337,68 @@ def _uses_referenced_variable(container: Mapping[str, Any], text: str) -> bool:
     )
 
 
-def command_of(container: Mapping[str, Any]) -> tuple[str, ...]:
+def command_of(images: ImageTable, container: Mapping[str, Any]) -> tuple[str, ...]:
     """Return a container's command, or else the command of a known image; empty for the server of one.
 
     A program that the table of images describes by a script is this script.
     """
-    argv = argv_of(container)
+    argv = argv_of(images, container)
     if not argv:
         return ()
-    script = script_of_program(container, argv) or _script_of_entrypoint(container, argv)
+    script = script_of_program(images, container, argv) or _script_of_entrypoint(images, container, argv)
     return argv if script is None else ("sh", "-c", script, *argv)
 
 
-def _script_of_entrypoint(container: Mapping[str, Any], argv: Sequence[str]) -> str | None:
+def _script_of_entrypoint(
+    images: ImageTable, container: Mapping[str, Any], argv: Sequence[str]
+) -> str | None:
     """Return what the entrypoint of a known server does with a program that goes to the background, or that the image lacks."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     if image is None or not argv or image.is_guess or not image.servers or image.entrypoint:
         return None
     if is_daemon(image, argv):
         return "exit 0"
     has_entrypoint = not container.get("command") and "/" not in argv[0] and not argv[0].startswith("-")
-    installed = programs_of_image(container["image"]) if has_entrypoint else None
+    installed = programs_of_image(images, container["image"]) if has_entrypoint else None
     if installed is None or installed.has(argv[0]) is not False or ENTRYPOINT not in installed.names:
         return None
     return f"echo {quote(f'{ENTRYPOINT}: exec: {argv[0]}: not found')} >&2; exit {NOT_FOUND}"
 
 
-def script_of_program(container: Mapping[str, Any], argv: Sequence[str]) -> str | None:
+def script_of_program(images: ImageTable, container: Mapping[str, Any], argv: Sequence[str]) -> str | None:
     """Return the script by which the table of images describes the program of a command; None if it has none."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     if image is None or not image.scripts or not argv:
         return None
     return image.scripts.get(argv[0].rpartition("/")[2])
 
 
-def serves(container: Mapping[str, Any]) -> bool:
+def serves(images: ImageTable, container: Mapping[str, Any]) -> bool:
     """Return whether a container runs the server of its image, which is no program that is interpreted."""
     command, arguments = without_entrypoint(container)
     program = next(iter(command or arguments), "").rpartition("/")[2]
     if program in NETWORK_SERVERS:
-        image = behavior_of(container)
+        image = images.behavior_of(container)
         if image is None or kind_of(image) is not None:
             return False
     elif program in PROGRAMS:
         return False
-    return runs_server(container)
+    return runs_server(images, container)
 
 
-def starts_configured_server(container: Mapping[str, Any]) -> bool:
+def starts_configured_server(images: ImageTable, container: Mapping[str, Any]) -> bool:
     """Return whether a container runs the server of its image as a program that reads its configuration."""
-    image = behavior_of(container)
-    return image is not None and kind_of(image) is not None and runs_server(container)
+    image = images.behavior_of(container)
+    return image is not None and kind_of(image) is not None and runs_server(images, container)
 
 
-def argv_of(container: Mapping[str, Any]) -> tuple[str, ...]:
+def argv_of(images: ImageTable, container: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the command line that a container's runtime starts; empty for the server of a known image."""
     command, arguments = container.get("command") or (), container.get("args") or ()
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     if not command and not arguments and (image is None or not (image.entrypoint or image.arguments)):
         return ()  # as for most containers
-    if serves(container):
+    if serves(images, container):
         return ()
     inner = without_entrypoint(container)
     if image is not None and inner[1] and inner != (command, arguments):

@@ -14,7 +14,7 @@ from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.config.volumes import referenced_names, volume_kind
 from mockube.container_runtime.control_plane_flags import flag_problem
 from mockube.container_runtime.images.references import has_major
-from mockube.container_runtime.images.table import Image, Requirement, behavior_of
+from mockube.container_runtime.images.table import Image, ImageTable, Requirement
 from mockube.container_runtime.pod_script import Script
 
 from .missing_files import is_absent, missing_file, names_needed_file
@@ -31,7 +31,7 @@ _SERVERS: Final = frozenset(
 
 
 def unmet_requirement(
-    pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
 ) -> Requirement | None:
     """Return the first requirement of the image's entrypoint that the container's variables do not meet; None if all are met.
 
@@ -40,7 +40,7 @@ def unmet_requirement(
     """
     if (wrong := wrong_flags(container)) is not None:
         return wrong
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     if image is None or not image.requires or container.get("command"):
         return None
     first = next(iter(container.get("args") or ()), "")
@@ -84,12 +84,14 @@ def wrong_flags(container: ReadOnlyTree) -> Requirement | None:
     )
 
 
-def unmet_need(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Requirement | None:
+def unmet_need(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+) -> Requirement | None:
     """Return what keeps the program of a container from its start: a variable or a file that is missing, or a wrong option."""
     return (
-        unmet_requirement(pod, container, references)
-        or missing_file(pod, container, references)
-        or wrong_option(pod, container, references)
+        unmet_requirement(images, pod, container, references)
+        or missing_file(images, pod, container, references)
+        or wrong_option(images, pod, container, references)
     )
 
 
@@ -138,11 +140,16 @@ def _may_exist(path: str, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
 
 
 def end_of_entrypoint(
-    pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, config_map: FindObject, secret: FindObject
+    images: ImageTable,
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    config_map: FindObject,
+    secret: FindObject,
 ) -> RunBehavior | None:
     """Return the end of an entrypoint that lacks a variable; None if it has all, as far as that is known."""
     wrong = wrong_flags(container)
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     is_scripted = script.times_runs or script.ignore_missing or script.command(container["name"]) is not None
     if wrong is not None and not is_scripted:
         return end_at_start(container, wrong.exit_code, wrong.logs)
@@ -150,7 +157,7 @@ def end_of_entrypoint(
         return None
     names = {entry["name"] for entry in container.get("env") or ()}
     names_file = not names.isdisjoint(_file_variables(image))
-    reads_files = names_file or names_needed_file(container) or names_options(container)
+    reads_files = names_file or names_needed_file(images, container) or names_options(images, container)
     if not image.requires and not reads_files:
         return None
     in_volumes = referenced_names(pod, container) if reads_files else (set(), set())
@@ -162,7 +169,7 @@ def end_of_entrypoint(
         config_maps={name: found for name, found in config_maps.items() if found is not None},
         secrets={name: _with_values(found) for name, found in secrets.items() if found is not None},
     )
-    requirement = unmet_need(pod, container, references)
+    requirement = unmet_need(images, pod, container, references)
     if requirement is None:
         return None
     return end_at_start(container, requirement.exit_code, requirement.logs)

@@ -7,7 +7,12 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.images.table import WrittenPath, behavior_of, runs_server, without_entrypoint
+from mockube.container_runtime.images.table import (
+    ImageTable,
+    WrittenPath,
+    runs_server,
+    without_entrypoint,
+)
 from mockube.container_runtime.simulated.shell.access import SEARCH, WRITE, ContainerUser
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 
@@ -27,9 +32,9 @@ class FailedStart(NamedTuple):
     exit_code: int
 
 
-def written_paths(container: ReadOnlyTree) -> tuple[WrittenPath, ...]:
+def written_paths(images: ImageTable, container: ReadOnlyTree) -> tuple[WrittenPath, ...]:
     """Return where a container's server writes; nothing if its command or its configuration is not that of the image."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     if image is None or not image.writes or container.get("command"):
         return ()
     arguments = container.get("args") or ("-",)
@@ -58,12 +63,19 @@ def _replaces(container: ReadOnlyTree, configuration: str) -> bool:
     return False
 
 
-def failed_by_capabilities(container: Mapping[str, Any], user: ContainerUser) -> FailedStart | None:
+def failed_by_capabilities(
+    images: ImageTable, container: Mapping[str, Any], user: ContainerUser
+) -> FailedStart | None:
     """Return how a server ends that starts as root without a capability that it needs; None for any other."""
     if user.user or user.capabilities is None:
         return None
-    image = behavior_of(container)
-    if image is None or not image.needs or not runs_server(container) or without_entrypoint(container)[0]:
+    image = images.behavior_of(container)
+    if (
+        image is None
+        or not image.needs
+        or not runs_server(images, container)
+        or without_entrypoint(container)[0]
+    ):
         return None
     need = next((need for need in image.needs if any(not user.has(name) for name in need.capabilities)), None)
     return None if need is None else FailedStart(need.logs, need.exit_code)

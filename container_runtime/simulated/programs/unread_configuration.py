@@ -7,20 +7,20 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.volumes import api_volume_names
 from mockube.container_runtime.images.options import options_of
-from mockube.container_runtime.images.table import Image, behavior_of
+from mockube.container_runtime.images.table import Image, ImageTable
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of
 
 from .program import serves
 
 
-def unread_configuration(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+def unread_configuration(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
     """Return the path of a volume or the variable with a configuration of a container's server that is not read; "" without one.
 
     Such a volume is of an API object, or an init container of another image mounts it.
     """
-    image = behavior_of(container)
-    if image is None or not (image.configuration or image.unread) or not serves(container):
+    image = images.behavior_of(container)
+    if image is None or not (image.configuration or image.unread) or not serves(images, container):
         return ""
     if script_of(meta.annotations(pod)).command(container["name"]) is not None:
         return ""

@@ -19,7 +19,7 @@ from mockube.container_runtime.images.options import (
     options_of,
 )
 from mockube.container_runtime.images.references import parse_reference
-from mockube.container_runtime.images.table import Requirement, behavior_of, without_entrypoint
+from mockube.container_runtime.images.table import ImageTable, Requirement, without_entrypoint
 
 from .configuration_lines import file_uses
 from .option_syntax import SYNTAXES, Use
@@ -37,9 +37,11 @@ class _Server(NamedTuple):
     """None if nobody knows it."""
 
 
-def wrong_option(pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> Requirement | None:
+def wrong_option(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, references: References
+) -> Requirement | None:
     """Return what the server of a container says of its first wrong option; None if all are right, as far as anybody knows."""
-    argv, image = _server_argv(container), container.get("image") or ""
+    argv, image = _server_argv(images, container), container.get("image") or ""
     options = options_of(_program(argv), image)
     if options is None:
         return None
@@ -52,10 +54,10 @@ def wrong_option(pod: ReadOnlyTree, container: ReadOnlyTree, references: Referen
     )
 
 
-def names_options(container: ReadOnlyTree) -> bool:
+def names_options(images: ImageTable, container: ReadOnlyTree) -> bool:
     """Return whether a container's server has options, or files with options, that are checked."""
     try:
-        argv = _server_argv(container)
+        argv = _server_argv(images, container)
         options = options_of(_program(argv), container.get("image") or "")
     except InvalidImage:  # such a container is not created
         return False
@@ -66,9 +68,9 @@ def names_options(container: ReadOnlyTree) -> bool:
     )
 
 
-def _server_argv(container: ReadOnlyTree) -> Sequence[str]:
+def _server_argv(images: ImageTable, container: ReadOnlyTree) -> Sequence[str]:
     """Return the command line of a container, with the server to which its entrypoint gives options; () if it has none."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     if image is None or image.is_guess:
         return ()
     command, arguments = without_entrypoint(container)

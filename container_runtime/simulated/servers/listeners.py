@@ -19,11 +19,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.images.table import (
     ENTRYPOINT,
     HTTP,
-    IMAGES,
     Image,
+    ImageTable,
     PortBehavior,
-    behavior_of,
-    behavior_of_image,
     has_subcommand,
 )
 from mockube.container_runtime.pod_script import script_of
@@ -90,9 +88,9 @@ class Listeners(Struct, frozen=True, kw_only=True):
 class _Key(Struct, frozen=True):
     """What determines the ports of a container."""
 
-    version: int
-    """The version of the table of images."""
     image: str
+    known: Image | None
+    """What is known of the image."""
     command: tuple[str, ...]
     arguments: tuple[str, ...]
     environment: tuple[tuple[str, str | None], ...]
@@ -100,16 +98,16 @@ class _Key(Struct, frozen=True):
     mounts: tuple[str, ...]
 
 
-def listeners_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> Listeners:
+def listeners_of(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> Listeners:
     """Return the ports on which a container listens while it runs."""
     if script_of(meta.annotations(pod)).command(container["name"]) is not None:
         return Listeners(unknown="the script in an annotation")
     variables = container.get("env") or ()
-    mounts = _mounts_with_content(pod, container)
+    mounts = _mounts_with_content(images, pod, container)
     listeners = _listeners(
         _Key(
-            IMAGES.version,
             container.get("image") or "",
+            images.behavior_of(container),
             tuple(container.get("command") or ()),
             tuple(container.get("args") or ()),
             tuple(
@@ -120,15 +118,17 @@ def listeners_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> Listeners:
             tuple(normpath(mount["mountPath"]) for mount in mounts),
         )
     )
-    if container.get("envFrom") and not listeners.unknown and _reads_variables(behavior_of(container)):
+    if container.get("envFrom") and not listeners.unknown and _reads_variables(images.behavior_of(container)):
         return replace(listeners, unknown=f"the variables of the image {container.get('image')}")
     return listeners
 
 
-def _mounts_with_content(pod: ReadOnlyTree, container: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+def _mounts_with_content(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree
+) -> Sequence[ReadOnlyTree]:
     """Return the mounts of volumes that may bring files to a server, and so another configuration."""
     mounts: Sequence[ReadOnlyTree] = container.get("volumeMounts") or ()
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     if not mounts or image is None or not image.restores_configuration:
         return mounts
     of_others = {
@@ -149,7 +149,7 @@ def _reads_variables(image: Image | None) -> bool:
 
 @lru_cache(maxsize=4096)
 def _listeners(key: _Key) -> Listeners:
-    image = behavior_of_image(key.image)
+    image = key.known
     environment = dict(image.env) if image is not None else {}
     environment |= {name: value for name, value in key.environment if value is not None}
     words = _words(key, image)

@@ -8,7 +8,7 @@ from typing import Final
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
-from mockube.container_runtime.images.table import PortBehavior, behavior_of
+from mockube.container_runtime.images.table import ImageTable, PortBehavior
 from mockube.container_runtime.port_probe import PortAnswer, PortProbe, port_number
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 
@@ -34,7 +34,7 @@ class FileNotKnown(Exception):
 
 
 def live_port_probes(
-    pod: ReadOnlyTree, container: ReadOnlyTree, is_changed: Callable[[str], bool]
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, is_changed: Callable[[str], bool]
 ) -> Iterator[str]:
     """Yield the fields of the httpGet probes of a container that are asked in real time.
 
@@ -53,12 +53,12 @@ def live_port_probes(
         if action.get("host"):
             continue
         port = port_number(container, action["port"])
-        served = server_of_files(pod, port) if port else None
-        if served is not None and (is_changed(served[0]["name"]) or not has_fixed_files(*served)):
+        served = server_of_files(images, pod, port) if port else None
+        if served is not None and (is_changed(served[0]["name"]) or not has_fixed_files(images, *served)):
             yield field
 
 
-def fields_of_actions(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[str]:
+def fields_of_actions(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[str]:
     """Yield the fields of httpGet probes and hooks whose requests have an effect in the server that answers them."""
     fields = [(field, container[field]) for field in _PROBES if field in container]
     for field, handler in (*fields, *(container.get("lifecycle") or {}).items()):
@@ -68,7 +68,7 @@ def fields_of_actions(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[st
         if field in _PROBES and not str(action.get("path") or "").partition("?")[0].endswith(ACTIONS):
             continue
         port = port_number(container, action["port"])
-        if port and handled_server_on(pod, port) is not None:
+        if port and handled_server_on(images, pod, port) is not None:
             yield field
 
 
@@ -93,7 +93,8 @@ def _may_change(container: ReadOnlyTree) -> bool:
     )
 
 
-def answer_from_files(
+def answer_from_files(  # noqa: PLR0913, PLR0917 - each argument is a dependency
+    images: ImageTable,
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     behavior: PortBehavior,
@@ -103,15 +104,19 @@ def answer_from_files(
 ) -> PortAnswer:
     """Return the answer of a server with its present files; unknown where a program that is not simulated may have written the file."""
     try:
-        kind = _kind(files, _unknown_folders(pod, container), partial(may_be_of_image, container, behavior))
+        kind = _kind(
+            files,
+            _unknown_folders(images, pod, container),
+            partial(may_be_of_image, images, container, behavior),
+        )
         return answer_of(container, behavior, request, elapsed, kind)
     except FileNotKnown as error:
         return PortAnswer(unknown=f"what writes {error} in the image {container.get('image')}")
 
 
-def may_be_of_image(container: ReadOnlyTree, behavior: PortBehavior, path: str) -> bool:
+def may_be_of_image(images: ImageTable, container: ReadOnlyTree, behavior: PortBehavior, path: str) -> bool:
     """Return whether a path that does not exist in a container may be one of its image."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     mounts = (mount["mountPath"] for mount in container.get("volumeMounts") or ())
     return is_of_image(behavior, path, (*(() if image is None else image.files), *mounts))
 
@@ -132,15 +137,15 @@ def _kind(
     return kind
 
 
-def _unknown_folders(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+def _unknown_folders(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     """Return the folders of a server, with final slashes, in which something that is not simulated may have written."""
-    if listeners_of(pod, container).unknown:
+    if listeners_of(images, pod, container).unknown:
         return ("/",)
     kinds = {volume["name"]: volume_kind(volume) for volume in pod["spec"].get("volumes") or ()}
     shared = {
         mount["name"]
         for other in every_container(pod["spec"])
-        if other["name"] != container["name"] and listeners_of(pod, other).unknown
+        if other["name"] != container["name"] and listeners_of(images, pod, other).unknown
         for mount in other.get("volumeMounts") or ()
     }
     return tuple(

@@ -7,7 +7,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import RunBehavior
-from mockube.container_runtime.images.table import FailedBind, behavior_of
+from mockube.container_runtime.images.table import FailedBind, ImageTable
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.simulated.programs import program
@@ -20,24 +20,24 @@ _STARTING: Final = ("ContainerCreating", "PodInitializing")
 
 
 def occupied_ports(
-    pod: ReadOnlyTree, container: ReadOnlyTree, host_pods: Iterable[ReadOnlyTree] = ()
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, host_pods: Iterable[ReadOnlyTree] = ()
 ) -> frozenset[int]:
     """Return the ports on which the containers listen that start before a container in its network, as far as that is known.
 
     `host_pods` are the other pods in the network of the pod's node, if the pod is one of them.
     """
     earlier = (other for other in _earlier_containers(pod, container) if not _is_kept_back(pod, other))
-    return _ports_of(pod, earlier) | _ports_of_node(pod, container, host_pods)
+    return _ports_of(images, pod, earlier) | _ports_of_node(images, pod, container, host_pods)
 
 
 def _ports_of_node(
-    pod: ReadOnlyTree, container: ReadOnlyTree, host_pods: Iterable[ReadOnlyTree]
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, host_pods: Iterable[ReadOnlyTree]
 ) -> frozenset[int]:
     """Return the ports of the other pods' containers that run since an earlier time."""
     started = _start(pod, container)
     return frozenset[int]().union(
         *(
-            _ports_of(other, [each])
+            _ports_of(images, other, [each])
             for other in host_pods
             for each in every_container(other["spec"])
             if (since := _start(other, each))
@@ -51,16 +51,16 @@ def _start(pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
     return str((_state(pod, container).get("running") or {}).get("startedAt") or "")
 
 
-def _ports_of(pod: ReadOnlyTree, containers: Iterable[ReadOnlyTree]) -> frozenset[int]:
-    found = (listeners_of(pod, container) for container in containers)
+def _ports_of(images: ImageTable, pod: ReadOnlyTree, containers: Iterable[ReadOnlyTree]) -> frozenset[int]:
+    found = (listeners_of(images, pod, container) for container in containers)
     return frozenset(port for listeners in found if not listeners.unknown for port in listeners.ports)
 
 
 def end_without_port(
-    pod: ReadOnlyTree, container: ReadOnlyTree, host_pods: Iterable[ReadOnlyTree] = ()
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, host_pods: Iterable[ReadOnlyTree] = ()
 ) -> RunBehavior | None:
     """Return the run of a container whose server finds its port in use; None for any other. `host_pods` as of `occupied_ports`."""
-    bind = failed_bind(pod, container, host_pods)
+    bind = failed_bind(images, pod, container, host_pods)
     if bind is None:
         return None
     falls_back_to_log = container.get("terminationMessagePolicy") == "FallbackToLogsOnError"
@@ -78,20 +78,20 @@ def _log(bind: FailedBind) -> str:
 
 
 def failed_bind(
-    pod: ReadOnlyTree, container: ReadOnlyTree, host_pods: Iterable[ReadOnlyTree] = ()
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, host_pods: Iterable[ReadOnlyTree] = ()
 ) -> FailedBind | None:
     """Return how the server of a container ends that finds its port in use; None for any other, and where nobody knows its port."""
-    image, script = behavior_of(container), script_of(meta.annotations(pod))
+    image, script = images.behavior_of(container), script_of(meta.annotations(pod))
     if script.times_runs or script.command(container["name"]) is not None:
         return None
-    if image is None or image.failed_bind is None or not program.serves(container):
+    if image is None or image.failed_bind is None or not program.serves(images, container):
         return None
-    listeners = listeners_of(pod, container)
+    listeners = listeners_of(images, pod, container)
     running = (other for other in _earlier_containers(pod, container) if "running" in _state(pod, other))
     if listeners.unknown:
         return None
-    is_free = _ports_of(pod, running).isdisjoint(listeners.ports)
-    if is_free and _ports_of_node(pod, container, host_pods).isdisjoint(listeners.ports):
+    is_free = _ports_of(images, pod, running).isdisjoint(listeners.ports)
+    if is_free and _ports_of_node(images, pod, container, host_pods).isdisjoint(listeners.ports):
         return None
     return image.failed_bind
 

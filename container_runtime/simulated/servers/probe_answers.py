@@ -6,7 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.images.table import HTTP, PortBehavior, behavior_of
+from mockube.container_runtime.images.table import HTTP, ImageTable, PortBehavior
 from mockube.container_runtime.pod_script import Script
 from mockube.container_runtime.port_probe import REFUSED, PortAnswer, PortProbe
 
@@ -19,20 +19,22 @@ _SETTINGS: Final = "\0\0\x06\x04\0\0\0\0\0\0\x05\0\0@\0"
 """The frame with which a server of HTTP/2 begins."""
 
 
-def predicted_answer(pod: ReadOnlyTree, request: PortProbe, script: Script, elapsed: float) -> PortAnswer:
+def predicted_answer(
+    images: ImageTable, pod: ReadOnlyTree, request: PortProbe, script: Script, elapsed: float
+) -> PortAnswer:
     """Return the answer of a pod's port, some seconds after the start of the container that listens on it."""
     if str(request.port) in script.answers:
         return PortAnswer(uses_tls=None)
     unknown = ""
     for container in concurrent_containers(pod):
-        listeners = listeners_of(pod, container)
+        listeners = listeners_of(images, pod, container)
         if request.port in listeners.ports:
             behavior = listeners.ports[request.port]
             if behavior is None:
                 return PortAnswer(unknown=listeners.unknown or server_name(container, request.port))
-            if behavior.root and request.path is not None and not _has_files(container, behavior):
+            if behavior.root and request.path is not None and not _has_files(images, container, behavior):
                 return PortAnswer(unknown=f"what is in {behavior.root} of the image {container.get('image')}")
-            return answer_of(container, behavior, request, elapsed, _kind_in_image(container))
+            return answer_of(container, behavior, request, elapsed, _kind_in_image(images, container))
         if not unknown and listeners.may_listen(request.port):
             unknown = listeners.unknown or server_name(container, request.port)
     if not unknown and pod["spec"].get("hostNetwork"):
@@ -54,50 +56,52 @@ def server_name(container: ReadOnlyTree, port: int) -> str:
     return f"the server on port {port} of the image {container.get('image')}"
 
 
-def times_of_changes(pod: ReadOnlyTree, port: int) -> tuple[float, ...]:
+def times_of_changes(images: ImageTable, pod: ReadOnlyTree, port: int) -> tuple[float, ...]:
     """Return the seconds after the start of a container at which the answers of a port change."""
-    server = _server_on(pod, port)
+    server = _server_on(images, pod, port)
     return () if server is None else tuple(sorted({route.since for route in server[1].routes if route.since}))
 
 
-def server_of_files(pod: ReadOnlyTree, port: int) -> tuple[ReadOnlyTree, PortBehavior] | None:
+def server_of_files(
+    images: ImageTable, pod: ReadOnlyTree, port: int
+) -> tuple[ReadOnlyTree, PortBehavior] | None:
     """Return the container that serves its files on a port, with what it does there; None if none does."""
-    server = _server_on(pod, port)
+    server = _server_on(images, pod, port)
     return server if server is not None and server[1].root else None
 
 
-def handled_server_on(pod: ReadOnlyTree, port: int) -> ReadOnlyTree | None:
+def handled_server_on(images: ImageTable, pod: ReadOnlyTree, port: int) -> ReadOnlyTree | None:
     """Return the container whose program has rules of its own for the requests to a port; None if none has."""
-    server = _server_on(pod, port)
+    server = _server_on(images, pod, port)
     return server[0] if server is not None and server[1].handled_by else None
 
 
-def _server_on(pod: ReadOnlyTree, port: int) -> tuple[ReadOnlyTree, PortBehavior] | None:
+def _server_on(images: ImageTable, pod: ReadOnlyTree, port: int) -> tuple[ReadOnlyTree, PortBehavior] | None:
     """Return the first container with a known server on a port, and what it does there."""
     for container in concurrent_containers(pod):
-        behavior = listeners_of(pod, container).ports.get(port)
+        behavior = listeners_of(images, pod, container).ports.get(port)
         if behavior is not None:
             return container, behavior
     return None
 
 
-def has_fixed_files(container: ReadOnlyTree, behavior: PortBehavior) -> bool:
+def has_fixed_files(images: ImageTable, container: ReadOnlyTree, behavior: PortBehavior) -> bool:
     """Return whether a server of files has those of its image, as long as no client changes them."""
     is_mounted = any(
         overlaps(behavior.root, mount["mountPath"]) for mount in container.get("volumeMounts") or ()
     )
     is_changed = is_mounted or container.get("command") or container.get("lifecycle")
-    return not is_changed and _has_files(container, behavior)
+    return not is_changed and _has_files(images, container, behavior)
 
 
-def _has_files(container: ReadOnlyTree, behavior: PortBehavior) -> bool:
+def _has_files(images: ImageTable, container: ReadOnlyTree, behavior: PortBehavior) -> bool:
     """Return whether the files that a server serves are known from its image."""
-    image = behavior_of(container)
+    image = images.behavior_of(container)
     return image is not None and any(path.startswith(f"{behavior.root}/") for path in image.files)
 
 
-def _kind_in_image(container: ReadOnlyTree) -> KindOfFile:
-    image = behavior_of(container)
+def _kind_in_image(images: ImageTable, container: ReadOnlyTree) -> KindOfFile:
+    image = images.behavior_of(container)
     files = image.files if image is not None else {}
 
     def kind(path: str) -> str:

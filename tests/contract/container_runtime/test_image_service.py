@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mockube.container_runtime.image_service import PullFailed, StoredImage
-from mockube.container_runtime.images.table import IMAGES, LiveImages
+from mockube.container_runtime.images.table import ImageTable, LiveImages
 from mockube.container_runtime.process.image_service import ProcessImages
 from mockube.container_runtime.process.images import image_map
 from mockube.container_runtime.simulated.image_service import SimulatedImages
@@ -20,20 +20,20 @@ def process_images():
 
 SERVICES = {
     "simulated": SimulatedImages,
-    "processes": process_images,
-    "both": lambda: ChosenImages(process_images(), SimulatedImages()),
+    "processes": lambda _: process_images(),
+    "both": lambda images: ChosenImages(process_images(), SimulatedImages(images)),
 }
 
 
 @pytest.fixture(params=SERVICES)
 def service(request):
-    return SERVICES[request.param]()
+    return SERVICES[request.param](ImageTable())
 
 
 @pytest.fixture(params=["simulated", "both"])
 def storing_service(request):
     """A service whose nodes have images of their own."""
-    return SERVICES[request.param]()
+    return SERVICES[request.param](ImageTable())
 
 
 def test_image_without_a_pull_is_not_on_the_node(service):
@@ -43,7 +43,7 @@ def test_image_without_a_pull_is_not_on_the_node(service):
 
 def test_image_of_processes_is_on_every_node():
     for name in ("processes", "both"):
-        service = SERVICES[name]()
+        service = SERVICES[name](ImageTable())
         image = service.image_status("node-1", LOCAL)
         assert image.is_local
         assert service.pull_image(LOCAL, has_credentials=False) == image
@@ -74,15 +74,15 @@ def test_image_without_a_tag_is_the_latest(storing_service):
     assert storing_service.image_status("node-1", "app:1") is None
 
 
-def test_loaded_image_is_on_every_node(storing_service):
-    key = object()
-    IMAGES.set_live(key, LiveImages({}, frozenset({"docker.io/library/mine:dev"})))
-    try:
-        assert storing_service.image_status("node-1", "mine:dev") is not None
-        assert SimulatedImages(fails_unknown=True).pull_image("mine:dev", has_credentials=False).size > 0
-    finally:
-        IMAGES.remove_live(key)
-    assert storing_service.image_status("node-1", "mine:dev") is None
+@pytest.mark.parametrize("name", ["simulated", "both"])
+def test_loaded_image_is_on_every_node(name):
+    images = ImageTable()
+    service = SERVICES[name](images)
+    images.set_live(LiveImages({}, frozenset({"docker.io/library/mine:dev"})))
+    assert service.image_status("node-1", "mine:dev") is not None
+    assert SimulatedImages(images, fails_unknown=True).pull_image("mine:dev", has_credentials=False).size > 0
+    images.set_live(LiveImages())
+    assert service.image_status("node-1", "mine:dev") is None
 
 
 def test_image_that_is_pulled_with_credentials_may_need_them(storing_service):

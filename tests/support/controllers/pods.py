@@ -8,13 +8,13 @@ from mockube.apimachinery.meta import with_metadata
 from mockube.apimachinery.timestamps import format_time
 from mockube.client.component_helpers.pod_requests import amounts
 from mockube.container_runtime.config.environment import References
-from mockube.container_runtime.simulated import predictions
 from mockube.container_runtime.simulated.image_service import SimulatedImages
 from mockube.kubelet.pod_lifecycle.image_pulls import NO_PULLS, PRESENT_IMAGES, ImagesOfNode, PodPulls
 from mockube.kubelet.pod_lifecycle.pod import NodeContext, step
 from mockube.kubelet.pod_lifecycle.resize import NodeResources
 from mockube.kubelet.step_effects import DeleteObject, EmitEvent, PatchObject
 from mockube.kubelet.volumes.host_paths import path_type
+from tests.support.images import IMAGES, PREDICTIONS
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 IP = "10.244.0.7"
@@ -59,7 +59,7 @@ def node_context(
         resources=resources,
         details=details,
         objects=objects,
-        predictions=predictions,
+        predictions=PREDICTIONS,
         path_type=lambda path: path_type(path, {}, ()),
     )
 
@@ -99,7 +99,7 @@ class NodeWithImages:
 
     def __init__(self, *, service=None, credentials=(), kubelet_minor=37):
         """`credentials` are the images for whose registries the pod has credentials."""
-        self.service = service or SimulatedImages()
+        self.service = service or SimulatedImages(IMAGES)
         self.credentials = credentials
         self.kubelet_minor = kubelet_minor
         self.state = NO_PULLS

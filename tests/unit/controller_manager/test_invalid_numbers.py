@@ -14,6 +14,7 @@ from mockube.controller_manager.controllers.tainteviction.controller import tole
 from mockube.controller_manager.workloads import deletion_order
 from mockube.kubelet.template.functions import FUNCTIONS
 from tests.support.controllers import pods
+from tests.support.images import IMAGES
 
 LONG = "9" * 5_000
 """Python's `int` refuses more than 4,300 digits."""
@@ -67,7 +68,7 @@ def test_numbers_in_annotations_and_labels(text):
 
 @pytest.mark.parametrize("code", [LONG, "²", "9" * 20])
 def test_numbers_in_exit_codes(code):
-    found = program_of(pods.container("c", "exit", code))
+    found = program_of(IMAGES, pods.container("c", "exit", code))
     assert found is not None
     assert found.exit_code == 2
 

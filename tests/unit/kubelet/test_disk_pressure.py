@@ -20,6 +20,7 @@ from mockube.kubelet.evictions import Evictions
 from mockube.kubelet.pod_lifecycle.admission import NodeAllocation, admission_rejection
 from mockube.kubelet.pod_lifecycle.pressure_eviction import PodUsage, disk_threshold, eviction_message
 from tests.support.controllers.pods import container, pod
+from tests.support.images import IMAGES
 
 GIBIBYTE = 1 << 30
 NODE = "node-1"
@@ -39,7 +40,7 @@ class Cluster:
             "status": {"conditions": [{"type": "DiskPressure", "status": "False"}], "images": []},
         }
         self.pods, self.used, self.events, self.enqueued = [], {}, [], []
-        self.images = SimulatedImages()
+        self.images = SimulatedImages(IMAGES)
         self.evictions = Evictions(self)
         informers = SimpleNamespace(
             of=lambda kind: SimpleNamespace(lister=self._nodes if kind is NODES else self._pods)

@@ -5,6 +5,7 @@ import pytest
 from mockube.container_runtime.image_service import PullFailed, StoredImage
 from mockube.container_runtime.simulated.image_service import SimulatedImages
 from tests.support.controllers.pods import NodeWithImages, SimulatedPod, container, node_context, pod
+from tests.support.images import IMAGES
 
 DETAILS = node_context(details=True)
 MISTAKE = "ngnix"
@@ -21,7 +22,7 @@ class Registry(SimulatedImages):
     """Registries whose pulls fail with one error."""
 
     def __init__(self, error):
-        super().__init__()
+        super().__init__(IMAGES)
         self._error = error
 
     def pull_image(self, image, *, has_credentials):
@@ -348,7 +349,7 @@ def test_event_of_unknown_image_says_what_becomes_of_the_container():
 
 
 def test_unknown_images_fail_with_the_flag():
-    node = NodeWithImages(service=SimulatedImages(fails_unknown=True))
+    node = NodeWithImages(service=SimulatedImages(IMAGES, fails_unknown=True))
     simulated = simulated_pod(container("a", image="example.org/app"), container("b"), node=node)
     assert simulated.containers() == {"a": "ErrImagePull", "b": "running"}
     assert waiting(simulated)["message"] == (

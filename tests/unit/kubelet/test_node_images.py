@@ -7,6 +7,7 @@ from mockube.kubelet.image_manager import ImageManager
 from mockube.kubelet.node_images import MAX_IMAGES, reported_images
 from mockube.kubelet.start_checks import NO_OBJECTS
 from tests.support.controllers.pods import START, container, pod
+from tests.support.images import IMAGES
 
 
 def image(name, size):
@@ -62,7 +63,9 @@ class Objects:
 
 def manager_of(node, *pods):
     changed = []
-    manager = ImageManager(SimulatedImages(), Objects(node), Objects(*pods), None, on_change=changed.append)
+    manager = ImageManager(
+        SimulatedImages(IMAGES), Objects(node), Objects(*pods), None, on_change=changed.append
+    )
     return manager, changed
 
 

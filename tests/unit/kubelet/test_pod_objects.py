@@ -9,10 +9,10 @@ from mockube.client.kinds import CONFIG_MAPS
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
 from mockube.client.verbs import ObjectList
-from mockube.container_runtime.simulated import predictions
 from mockube.kubelet.pod_objects import PodObjects
 from mockube.kubelet.possible_creators import PossibleCreators
 from tests.support.controllers.informers import fill
+from tests.support.images import PREDICTIONS
 
 LATER = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -56,7 +56,7 @@ class Creators(PossibleCreators):
     """A pod that may create ConfigMaps runs in the namespace `creating`."""
 
     def __init__(self):
-        super().__init__(None, None, None, predictions)
+        super().__init__(None, None, None, PREDICTIONS)
 
     async def find(self, namespace, resource):
         return "operator" if (namespace, resource) == ("creating", CONFIG_MAPS) else ""

@@ -7,9 +7,9 @@ from mockube.client.cache.store import Store
 from mockube.client.kinds import CONFIG_MAPS, SECRETS
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
-from mockube.container_runtime.simulated import predictions
 from mockube.kubelet.possible_creators import PossibleCreators
 from tests.support.controllers import pods as pod_objects
+from tests.support.images import PREDICTIONS
 
 OPERATOR = "system:serviceaccount:ns:operator"
 
@@ -48,7 +48,7 @@ def cache():
 
 @pytest.fixture
 def creators(server, cache, clock):
-    return PossibleCreators(server, cache, clock, predictions)
+    return PossibleCreators(server, cache, clock, PREDICTIONS)
 
 
 def add(cache, name, *command, account="operator", phase="Running", **fields):

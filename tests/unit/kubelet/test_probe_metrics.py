@@ -6,16 +6,16 @@ import pytest
 
 from mockube.component_base.exposition import metrics_text
 from mockube.container_runtime.pod_script import script_of
-from mockube.container_runtime.simulated import predictions
 from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
 from mockube.kubelet.pod_lifecycle.probe_results import probe_results
 from mockube.kubelet.pod_lifecycle.probe_totals import ProbeTotals, simulated_totals
 from mockube.kubelet.pod_lifecycle.probing import Probe
 from mockube.kubelet.probes.totals import ProbeRecords
 from mockube.kubelet.server.probe_metrics import probe_metrics
+from tests.support.images import PREDICTIONS
 
 PROBE = {"httpGet": {"port": 80}, "periodSeconds": 10, "failureThreshold": 3}
-CONTEXT = ContainerContext(predictions=predictions)
+CONTEXT = ContainerContext(predictions=PREDICTIONS)
 NOW = datetime(2030, 1, 1, 0, 0, 25, tzinfo=UTC)
 
 

@@ -5,13 +5,13 @@ import pytest
 from mockube.apimachinery import conditions
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.port_probe import PortAnswer
-from mockube.container_runtime.simulated import predictions
 from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
 from mockube.kubelet.pod_lifecycle.port_probes import port_result
 from mockube.kubelet.pod_lifecycle.probe_results import probe_results
 from mockube.kubelet.pod_lifecycle.probe_totals import simulated_totals
 from mockube.kubelet.pod_lifecycle.probing import Probe
 from tests.support.controllers.pods import IP, SimulatedPod, container, node_context, pod
+from tests.support.images import PREDICTIONS
 
 WEB = [{"name": "http", "containerPort": 8080}]
 UNRESOLVED = 'port "htpp" not found'
@@ -254,7 +254,7 @@ def test_probe_is_answered_by_what_listens(subject, handler, fields, output):
     described = {**container("c", image="nginx:1.25"), **subject}
     probed = {**described, "readinessProbe": {handler: fields}}
     results = probe_results(
-        pod(probed), probed, script_of({}), ContainerContext(pod_ip=IP, predictions=predictions)
+        pod(probed), probed, script_of({}), ContainerContext(pod_ip=IP, predictions=PREDICTIONS)
     )
     messages = [result.message for timeline in results.values() for _, result in timeline]
     assert messages == ([f"Readiness probe failed: {output}"] if output else [])
@@ -328,7 +328,7 @@ def test_port_of_host_network_may_be_open():
 def test_probe_metrics_omit_unknown_results(port, expected):
     probed = container("c", *SLEEP, readinessProbe=probe(port=port))
     results = probe_results(
-        pod(probed), probed, script_of({}), ContainerContext(pod_ip=IP, predictions=predictions)
+        pod(probed), probed, script_of({}), ContainerContext(pod_ip=IP, predictions=PREDICTIONS)
     )
     (totals,) = simulated_totals(probed, results, 0, 25).values()
     assert (totals.successful, totals.failed) == expected

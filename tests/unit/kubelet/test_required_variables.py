@@ -7,6 +7,7 @@ from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.simulated.programs.requirements import end_of_entrypoint, unmet_requirement
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
+from tests.support.images import IMAGES
 
 PASSWORD = [{"name": "MYSQL_ROOT_PASSWORD", "value": "secret"}]
 
@@ -107,7 +108,7 @@ def test_variable_of_a_secret_counts(reference):
 
 def test_unknown_object_may_have_the_variable():
     described = container(image="mysql:8.4", envFrom=[{"configMapRef": {"name": "settings"}}])
-    end = end_of_entrypoint(pod(described), described, script_of({}), lambda _: {}, lambda _: None)
+    end = end_of_entrypoint(IMAGES, pod(described), described, script_of({}), lambda _: {}, lambda _: None)
     assert end is None
 
 
@@ -122,7 +123,7 @@ def test_unknown_object_may_have_the_variable():
 def test_volume_that_may_have_a_database_requires_nothing(volume, runs):
     described = container(image="mysql:8.4", volumeMounts=[{"name": "data", "mountPath": "/var/lib/mysql"}])
     tree = pod(described, volumes=[{"name": "data", **volume}])
-    end = end_of_entrypoint(tree, described, script_of({}), lambda _: None, lambda _: None)
+    end = end_of_entrypoint(IMAGES, tree, described, script_of({}), lambda _: None, lambda _: None)
     assert (end is None) is runs
 
 
@@ -179,7 +180,7 @@ def file_variable(image, name, path, **variables):
 def test_variable_with_a_wrong_path_is_not_set(image, name, lines):
     described = file_variable(image, name, "/secrets/nope")
     tree = pod(described, volumes=[{"name": "s", "secret": {"secretName": "s"}}])
-    unmet = unmet_requirement(tree, described, References(secrets={"s": SECRET}))
+    unmet = unmet_requirement(IMAGES, tree, described, References(secrets={"s": SECRET}))
     assert ([*unmet.logs], unmet.exit_code) == (lines, 1)
 
 
@@ -199,5 +200,5 @@ def test_variable_with_a_wrong_path_is_not_set(image, name, lines):
 )  # fmt: skip
 def test_file_of_a_variable_must_exist(described, runs):
     tree = pod(described, volumes=[{"name": "s", "secret": {"secretName": "s"}}])
-    end = end_of_entrypoint(tree, described, script_of({}), lambda _: None, lambda _: SECRET)
+    end = end_of_entrypoint(IMAGES, tree, described, script_of({}), lambda _: None, lambda _: SECRET)
     assert (end is None) is runs

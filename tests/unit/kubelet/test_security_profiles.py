@@ -3,10 +3,10 @@
 import pytest
 from msgspec.structs import replace
 
-from mockube.container_runtime.simulated import predictions
 from mockube.kubelet.security_profiles import NodeProfiles
 from mockube.kubelet.volumes.host_paths import path_type
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
+from tests.support.images import PREDICTIONS
 
 SECCOMP = {"seccompProfile": {"type": "Localhost", "localhostProfile": "profiles/audit.json"}}
 APPARMOR = {"appArmorProfile": {"type": "Localhost", "localhostProfile": "deny-write"}}
@@ -29,7 +29,7 @@ def profiles(annotations=None, others=()):
         node=node,
         path_type=lambda path: path_type(path, node, ()),
         pods=lambda: others,
-        predictions=predictions,
+        predictions=PREDICTIONS,
     )
 
 

@@ -8,6 +8,7 @@ from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.simulated.programs.commands import host_of, live_command, main_process
 from mockube.container_runtime.simulated.servers.listeners import listeners_of
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
+from tests.support.images import IMAGES
 
 MAP = {"name": "v", "configMap": {"name": "m", "optional": True}}
 PASSWORD = {"name": "ALLOW_EMPTY_PASSWORD", "value": "yes"}
@@ -25,8 +26,8 @@ def warnings(subject, volume=MAP, **spec):
 
 def first_line(subject, volume=MAP):
     tree = pod(subject, volumes=[volume])
-    host = host_of(tree, subject, References(), datetime(2030, 1, 1, tzinfo=UTC))
-    return next(main_process(tree, subject, References(), host)).data.decode()
+    host = host_of(IMAGES, tree, subject, References(), datetime(2030, 1, 1, tzinfo=UTC))
+    return next(main_process(IMAGES, tree, subject, References(), host)).data.decode()
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_variable_with_options_that_are_not_checked_has_an_event():
 
 def test_databases_whose_configuration_is_not_read_keep_their_ports():
     subject = described("bitnami/mysql:9.4", "/opt/bitnami/mysql/conf/my.cnf")
-    assert {*listeners_of(pod(subject, volumes=[MAP]), subject).ports} == {3306}
+    assert {*listeners_of(IMAGES, pod(subject, volumes=[MAP]), subject).ports} == {3306}
 
 
 def test_init_container_of_another_image_may_write_a_configuration():
@@ -94,5 +95,5 @@ def test_init_container_of_another_image_may_write_a_configuration():
 @pytest.mark.parametrize("name", ["haproxytech/haproxy-alpine:3.2", "docker.io/haproxytech/haproxy-debian"])
 def test_images_of_the_vendor_of_haproxy_read_their_configuration(name):
     subject = described(name, "/usr/local/etc/haproxy")
-    assert live_command(pod(subject, volumes=[MAP]), subject)[0] == "haproxy"
+    assert live_command(IMAGES, pod(subject, volumes=[MAP]), subject)[0] == "haproxy"
     assert warnings(subject) == []

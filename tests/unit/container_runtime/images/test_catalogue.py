@@ -6,7 +6,8 @@ import pytest
 
 from mockube.container_runtime.images.registries import repository_of
 from mockube.container_runtime.images.resolution import official_images, resolve
-from mockube.container_runtime.images.table import behavior_of_image, built_in_images
+from mockube.container_runtime.images.table import built_in_images
+from tests.support.images import IMAGES
 
 _WANTED = (
     "nginx", "busybox", "redis", "alpine", "mysql", "mariadb", "postgres", "mongo", "httpd", "python", "node", "debian", "ubuntu",
@@ -21,7 +22,7 @@ _WANTED = (
 
 @pytest.mark.parametrize("reference", _WANTED)
 def test_much_used_image_is_known_and_exists(reference):
-    resolution = resolve(reference)
+    resolution = resolve(IMAGES, reference)
     assert (resolution.problem, resolution.invalid) == ("", "")
     assert resolution.image is not None
 
@@ -44,7 +45,7 @@ _OF_CONFORMANCE_SUITE = """
 
 @pytest.mark.parametrize("name", _OF_CONFORMANCE_SUITE.split())
 def test_image_of_conformance_suite_exists(name):
-    resolution = resolve(f"registry.k8s.io/{name}")
+    resolution = resolve(IMAGES, f"registry.k8s.io/{name}")
     assert (resolution.problem, resolution.invalid) == ("", "")
 
 
@@ -62,7 +63,7 @@ def test_no_two_entries_for_any_tag_have_a_name_in_common():
 def test_each_name_leads_to_its_entry():
     for entry in built_in_images():
         for name in entry.names:
-            found = behavior_of_image(
+            found = IMAGES.behavior_of_image(
                 f"{repository_of(name)}:{entry.tags[0]}" if entry.tags else repository_of(name)
             )
             assert found is not None, name
@@ -88,4 +89,4 @@ def test_entries_for_certain_tags_of_official_images_are_for_tags_that_exist():
     ],
 )
 def test_tags_of_other_registries_are_those_of_the_entry(reference, exists):
-    assert (resolve(reference).problem == "") == exists
+    assert (resolve(IMAGES, reference).problem == "") == exists

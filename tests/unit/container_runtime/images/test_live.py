@@ -5,9 +5,8 @@ import pytest
 from mockube.container_runtime.images.live import live_images
 from mockube.container_runtime.images.resolution import is_loaded, resolve
 from mockube.container_runtime.images.table import (
-    IMAGES,
+    ImageTable,
     ImageTableError,
-    behavior_of_image,
     load_table,
     read_table,
 )
@@ -16,42 +15,45 @@ _SHOP = "shop: {names: [registry.test/shop], ports: {8080: {}}}\n"
 _PRIVATE = "vault: {names: [%s/team/vault], private: true}\n"
 
 
-@pytest.fixture
-def said():
-    """Return a function that sets what the cluster's users say of images."""
-    yield lambda **data: IMAGES.set_live(
-        "test", live_images({"data": {key.replace("_", "."): text for key, text in data.items()}})
-    )
-    IMAGES.remove_live("test")
+def said(**data):
+    """Return a table with what a cluster's users say of images."""
+    images = ImageTable()
+    say(images, **data)
+    return images
 
 
-def test_image_that_users_describe_exists_until_they_do_not(said):
-    assert resolve("registry.test/shop:1").code == "Unknown"
-    said(images_yaml=_SHOP)
-    assert resolve("registry.test/shop:1").error == ""
-    assert set(behavior_of_image("registry.test/shop:1").ports) == {8080}
-    said()
-    assert behavior_of_image("registry.test/shop:1") is None
-    assert resolve("registry.test/shop:1").code == "Unknown"
+def say(images, **data):
+    images.set_live(live_images({"data": {key.replace("_", "."): text for key, text in data.items()}}))
 
 
-def test_description_of_users_goes_before_the_built_in_one(said):
-    said(images_yaml="nginx: {names: [nginx], user: 1234}")
-    assert behavior_of_image("nginx:1.29").user == 1234
+def test_image_that_users_describe_exists_until_they_do_not():
+    images = ImageTable()
+    assert resolve(images, "registry.test/shop:1").code == "Unknown"
+    say(images, images_yaml=_SHOP)
+    assert resolve(images, "registry.test/shop:1").error == ""
+    assert set(images.behavior_of_image("registry.test/shop:1").ports) == {8080}
+    say(images)
+    assert images.behavior_of_image("registry.test/shop:1") is None
+    assert resolve(images, "registry.test/shop:1").code == "Unknown"
 
 
-def test_loaded_image_exists(said):
-    assert resolve("ngnix").code == "Unknown"
-    said(loaded="ngnix\nnginx:mine\n\nx.invalid/app:1\n")
+def test_description_of_users_goes_before_the_built_in_one():
+    images = said(images_yaml="nginx: {names: [nginx], user: 1234}")
+    assert images.behavior_of_image("nginx:1.29").user == 1234
+
+
+def test_loaded_image_exists():
+    assert resolve(ImageTable(), "ngnix").code == "Unknown"
+    images = said(loaded="ngnix\nnginx:mine\n\nx.invalid/app:1\n")
     for reference in ("ngnix", "docker.io/library/ngnix:latest", "nginx:mine", "x.invalid/app:1"):
-        assert (resolve(reference).error, is_loaded(reference)) == ("", True)
-    assert resolve("ngnix:2").code == "Unknown"
-    assert not is_loaded("nginx")
+        assert (resolve(images, reference).error, is_loaded(images, reference)) == ("", True)
+    assert resolve(images, "ngnix:2").code == "Unknown"
+    assert not is_loaded(images, "nginx")
 
 
-def test_invalid_parts_of_the_config_map_are_logged_and_left_out(said, caplog):
-    said(images_yaml="a: [", loaded="Nope\nngnix", others="")
-    assert is_loaded("ngnix")
+def test_invalid_parts_of_the_config_map_are_logged_and_left_out(caplog):
+    images = said(images_yaml="a: [", loaded="Nope\nngnix", others="")
+    assert is_loaded(images, "ngnix")
     assert "ConfigMap kube-system/mockube-images: images.yaml is ignored: " in caplog.text
     assert (
         "loaded: Nope is ignored: invalid reference format: repository name (library/Nope) must be lowercase"
@@ -70,12 +72,12 @@ def test_invalid_parts_of_the_config_map_are_logged_and_left_out(said, caplog):
         ("registry.corp:5000", "unexpected status from HEAD request to https://registry.corp:5000/v2/team/vault/manifests/1: 401 Unauthorized"),
     ],
 )  # fmt: skip
-def test_private_image_needs_a_pull_secret(said, host, reason):
-    said(images_yaml=_PRIVATE % host)
+def test_private_image_needs_a_pull_secret(host, reason):
+    images = said(images_yaml=_PRIVATE % host)
     name = f"{host}/team/vault:1"
-    assert resolve(name, has_pull_secret=True).error == ""
+    assert resolve(images, name, has_pull_secret=True).error == ""
     assert (
-        resolve(name).problem
+        resolve(images, name).problem
         == f'failed to pull and unpack image "{name}": failed to resolve reference "{name}": {reason}'
     )
 

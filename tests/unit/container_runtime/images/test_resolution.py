@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.container_runtime.images.resolution import resolve
+from tests.support.images import IMAGES
 
 _DENIED = (
     "pull access denied, repository does not exist or may require authorization: "
@@ -21,7 +22,7 @@ _DENIED = (
     ],
 )  # fmt: skip
 def test_released_tag_of_official_image_exists(reference):
-    resolution = resolve(reference)
+    resolution = resolve(IMAGES, reference)
     assert (resolution.problem, resolution.invalid) == ("", "")
 
 
@@ -34,7 +35,7 @@ def test_released_tag_of_official_image_exists(reference):
     ],
 )  # fmt: skip
 def test_tag_that_official_image_cannot_have_is_not_found(reference):
-    resolution = resolve(reference)
+    resolution = resolve(IMAGES, reference)
     name = resolution.name
     assert resolution.error == (
         f'rpc error: code = NotFound desc = failed to pull and unpack image "{name}": failed to resolve reference "{name}": {name}: not found'
@@ -47,7 +48,7 @@ def test_tag_that_official_image_cannot_have_is_not_found(reference):
 )  # fmt: skip
 def test_mistaken_name_of_official_image_is_denied(name):
     full = f"docker.io/library/{name}:1"
-    assert resolve(f"{name}:1").error == (
+    assert resolve(IMAGES, f"{name}:1").error == (
         f'rpc error: code = Unknown desc = failed to pull and unpack image "{full}": failed to resolve reference "{full}": {_DENIED}'
     )
 
@@ -74,11 +75,11 @@ def test_mistaken_name_of_official_image_is_denied(name):
     ],
 )
 def test_name_that_says_it_does_not_exist_does_not(reference, reason):
-    assert resolve(reference).problem.endswith(reason)
+    assert resolve(IMAGES, reference).problem.endswith(reason)
 
 
 def test_registry_that_says_it_is_private_has_images_for_pull_secrets():
-    assert resolve("my-private-registry.io/app:1", has_pull_secret=True).error == ""
+    assert resolve(IMAGES, "my-private-registry.io/app:1", has_pull_secret=True).error == ""
 
 
 @pytest.mark.parametrize(
@@ -91,20 +92,20 @@ def test_registry_that_says_it_is_private_has_images_for_pull_secrets():
     ],
 )  # fmt: skip
 def test_image_of_ones_own_may_exist(reference):
-    resolution = resolve(reference)
+    resolution = resolve(IMAGES, reference)
     assert (resolution.problem, resolution.invalid) == ("", "")
 
 
 @pytest.mark.parametrize("host", ["x.invalid", "registry.test:5000", "registry.example"])
 def test_registry_in_reserved_domain_has_no_address(host):
-    assert resolve(f"{host}/app:1").problem == (
+    assert resolve(IMAGES, f"{host}/app:1").problem == (
         f'failed to pull and unpack image "{host}/app:1": failed to resolve reference "{host}/app:1": failed to do request: '
         f'Head "https://{host}/v2/app/manifests/1": dial tcp: lookup {host.partition(":")[0]} on 172.18.0.1:53: no such host'
     )
 
 
 def test_invalid_reference_has_the_kubelets_words():
-    resolution = resolve("Nginx")
+    resolution = resolve(IMAGES, "Nginx")
     assert (resolution.name, resolution.problem) == ("", "")
     assert resolution.invalid == (
         'couldn\'t parse image name "Nginx": invalid reference format: repository name (library/Nginx) must be lowercase'
@@ -113,7 +114,7 @@ def test_invalid_reference_has_the_kubelets_words():
 
 def test_mirror_has_the_digest_of_its_origin():
     digests = {
-        resolve(name).digest
+        resolve(IMAGES, name).digest
         for name in (
             "nginx:1.29",
             "public.ecr.aws/docker/library/nginx:1.29",
@@ -121,11 +122,11 @@ def test_mirror_has_the_digest_of_its_origin():
         )
     }
     assert len(digests) == 1
-    assert resolve("nginx:1.28").digest not in digests
+    assert resolve(IMAGES, "nginx:1.28").digest not in digests
 
 
 def test_digest_and_size_are_always_the_same():
-    first, second = resolve("team/app:1"), resolve("docker.io/team/app:1")
+    first, second = resolve(IMAGES, "team/app:1"), resolve(IMAGES, "docker.io/team/app:1")
     assert (first.digest, first.size) == (second.digest, second.size)
     assert first.size >= 5 << 20
     assert first.digest.startswith("sha256:")
@@ -133,7 +134,7 @@ def test_digest_and_size_are_always_the_same():
 
 def test_variants_of_newest_image_have_digests_of_their_own():
     digests = {
-        tag: resolve(f"nginx:{tag}").digest
+        tag: resolve(IMAGES, f"nginx:{tag}").digest
         for tag in ("latest", "stable", "alpine", "alpine-slim", "mainline-alpine", "perl")
     }
     assert digests["latest"] == digests["stable"]

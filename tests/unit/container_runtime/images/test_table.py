@@ -4,13 +4,13 @@ import pytest
 
 from mockube.container_runtime.images.table import (
     ImageTableError,
-    behavior_of_image,
     load_table,
     protocols_of,
     read_table,
     runs_server,
 )
 from mockube.container_runtime.simulated.programs.program import command_of
+from tests.support.images import IMAGES
 
 
 @pytest.mark.parametrize(
@@ -25,13 +25,13 @@ from mockube.container_runtime.simulated.programs.program import command_of
     ],
 )
 def test_image_is_known_by_the_end_of_its_repository(image, user, ports):
-    behavior = behavior_of_image(image)
+    behavior = IMAGES.behavior_of_image(image)
     assert (behavior.user, set(behavior.ports)) == (user, ports)
 
 
 @pytest.mark.parametrize("image", ["", "nginx-exporter", "example.org/own", "my-redis:7"])
 def test_other_image_is_unknown(image):
-    assert behavior_of_image(image) is None
+    assert IMAGES.behavior_of_image(image) is None
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_other_image_is_unknown(image):
     ],
 )
 def test_entrypoint_of_known_image_runs_with_arguments_of_pod(container, argv):
-    assert command_of(container) == argv
+    assert command_of(IMAGES, container) == argv
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_file_of_table_has_limited_size(tmp_path):
     ],
 )
 def test_default_command_of_known_image_runs_without_command_of_pod(image, command):
-    assert command_of({"image": image}) == command
+    assert command_of(IMAGES, {"image": image}) == command
 
 
 @pytest.mark.parametrize(
@@ -107,17 +107,17 @@ def test_default_command_of_known_image_runs_without_command_of_pod(image, comma
     ["calico/node:v3", "registry.example/team/node", "docker:27", "wordpress:cli"],
 )
 def test_image_with_the_last_word_or_another_tag_of_known_image_is_unknown(image):
-    assert behavior_of_image(image) is None
+    assert IMAGES.behavior_of_image(image) is None
 
 
 def test_variants_of_an_image_have_entries_of_their_own():
     ports = {
-        image: set(behavior_of_image(image).ports)
+        image: set(IMAGES.behavior_of_image(image).ports)
         for image in ("php:8-cli", "php:8-apache", "php:8-fpm-alpine")
     }
     assert ports == {"php:8-cli": set(), "php:8-apache": {80}, "php:8-fpm-alpine": {9000}}
     assert (
-        behavior_of_image("gcr.io/google-samples/hello-app:2.0")
+        IMAGES.behavior_of_image("gcr.io/google-samples/hello-app:2.0")
         .ports[8080]
         .routes[0]
         .body.startswith("Hello, world!\nVersion: 2.0.0")
@@ -126,7 +126,7 @@ def test_variants_of_an_image_have_entries_of_their_own():
 
 def test_image_of_another_repository_is_not_held_to_what_the_known_one_requires():
     official, mirror, other = (
-        behavior_of_image(name)
+        IMAGES.behavior_of_image(name)
         for name in (
             "postgres:17",
             "registry.corp:5000/library/postgres:17",
@@ -140,8 +140,8 @@ def test_image_of_another_repository_is_not_held_to_what_the_known_one_requires(
 
 
 def test_arguments_that_begin_with_a_program_replace_a_wrapping_entrypoint():
-    assert command_of({"image": "curlimages/curl", "args": ["sh", "-c", "x"]}) == ("sh", "-c", "x")
-    assert command_of({"image": "appropriate/curl", "args": ["sh"]}) == ("curl", "sh")
+    assert command_of(IMAGES, {"image": "curlimages/curl", "args": ["sh", "-c", "x"]}) == ("sh", "-c", "x")
+    assert command_of(IMAGES, {"image": "appropriate/curl", "args": ["sh"]}) == ("curl", "sh")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_arguments_that_begin_with_a_program_replace_a_wrapping_entrypoint():
     ],
 )
 def test_server_runs_with_options_for_it(fields, expected):
-    assert runs_server({"name": "c", **fields}) is expected
+    assert runs_server(IMAGES, {"name": "c", **fields}) is expected
 
 
 @pytest.mark.parametrize(
@@ -172,4 +172,4 @@ def test_server_runs_with_options_for_it(fields, expected):
     [("redis:7", {"redis"}), ("nginx", set()), ("example/unknown", set()), ("", set())],
 )
 def test_protocols_of_an_image_are_those_besides_http(image, protocols):
-    assert protocols_of({"image": image}) == protocols
+    assert protocols_of(IMAGES, {"image": image}) == protocols

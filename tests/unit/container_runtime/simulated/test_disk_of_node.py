@@ -6,6 +6,7 @@ from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runtime import ExecRequest
 from mockube.container_runtime.simulated import predictions
 from tests.support.container_runtimes import ClientStreams, running_machine
+from tests.support.images import IMAGES
 
 GIBIBYTE = 1 << 30
 
@@ -44,7 +45,7 @@ async def test_pods_of_a_node_share_its_disk():
 def test_command_that_writes_much_runs_in_real_time(script, is_certain):
     container = {"name": "c", "image": "busybox:1.36", "command": ["sh", "-c", script]}
     pod = {"metadata": {"name": "p", "uid": "1"}, "spec": {"containers": [container]}}
-    assert predictions.program_of_run(pod, container, script_of({}))().is_certain is is_certain
+    assert predictions.program_of_run(IMAGES, pod, container, script_of({}))().is_certain is is_certain
 
 
 async def test_volumes_of_objects_are_shown_as_a_kubelet_mounts_them():

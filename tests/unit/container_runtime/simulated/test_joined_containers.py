@@ -8,6 +8,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.container_runtime.runtime import CommandFailed
 from mockube.container_runtime.simulated.live_containers import LiveContainers
 from tests.support.event_loop import yield_to_loop
+from tests.support.images import IMAGES
 from tests.support.running_containers import Cluster, read, shell
 
 TICKS = "n=0; while true; do n=$((n+1)); echo tick $n; sleep 1; done"
@@ -136,7 +137,7 @@ def runs_live(*containers):
         "metadata": {"name": "p", "uid": "u"},
         "spec": {"containers": list(containers), "volumes": [{"name": "v", "emptyDir": {}}]},
     }
-    live = LiveContainers()
+    live = LiveContainers(IMAGES)
     return [bool(live.command(pod, container)) for container in containers]
 
 

@@ -7,13 +7,14 @@ from mockube.apimachinery.quantity import from_json
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.simulated import predictions
 from mockube.container_runtime.simulated.shell import limits
+from tests.support.images import IMAGES
 from tests.support.running_containers import Cluster, shell
 
 
 async def end_of(container, *, memory="64Mi"):
     cluster = Cluster({**container, "resources": {"limits": {"memory": memory}}}, restartPolicy="Never")
     if "c" not in cluster.runtime.states(cluster.pod):  # It is computed in advance.
-        behavior = predictions.program_of_run(cluster.pod, container, script_of({}))()
+        behavior = predictions.program_of_run(IMAGES, cluster.pod, container, script_of({}))()
         return (
             None if behavior.load.exceeds_at(float(from_json(memory).number)) is None else (137, "OOMKilled")
         )

@@ -12,6 +12,7 @@ from mockube.container_runtime.simulated.live_containers import LiveContainers
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.start_errors import StartError
 from tests.support.controllers.pods import container, pod
+from tests.support.images import IMAGES
 
 MOUNT = {"name": "v", "mountPath": "/data"}
 VOLUMES = [{"name": "v", "emptyDir": {}}]
@@ -42,7 +43,7 @@ async def test_container_of_an_earlier_version_of_the_pod_is_the_same_one(others
     tree["status"]["containerStatuses"] = [RUNNING | {"name": name} for name in names]
     earlier = container("c", volumeMounts=[MOUNT])
     loader = Loader()
-    await PodFiles(loader, LiveContainers(), SteppedClock()).file_system(
+    await PodFiles(IMAGES, loader, LiveContainers(IMAGES), SteppedClock()).file_system(
         tree, earlier, references=References()
     )
     assert loader.loaded == others
@@ -52,7 +53,7 @@ async def test_folder_of_a_sub_path_is_made_when_its_container_starts():
     mount = MOUNT | {"mountPath": "/etc/app.yml", "subPath": "app.yml"}
     init = container("i", "cp", "/a", "/data/app.yml", volumeMounts=[MOUNT])
     tree = pod(container("c", volumeMounts=[mount]), init=[init], volumes=VOLUMES)
-    pod_files = PodFiles(Loader(), LiveContainers(), SteppedClock())
+    pod_files = PodFiles(IMAGES, Loader(), LiveContainers(IMAGES), SteppedClock())
     found = await pod_files.file_system(tree, init)
     assert not found.exists("/data/app.yml")
     tree["status"]["containerStatuses"] = [RUNNING | {"name": "c"}]
@@ -99,8 +100,8 @@ BOUND = References(
 
 
 def shared_files(kept=None):
-    live = LiveContainers(lambda _, name: name == "p")
-    return PodFiles(Loader(), live, SteppedClock(), kept or Kept())
+    live = LiveContainers(IMAGES, lambda _, name: name == "p")
+    return PodFiles(IMAGES, Loader(), live, SteppedClock(), kept or Kept())
 
 
 def pod_with_process(volumes=VOLUMES, **mount):
@@ -188,16 +189,16 @@ async def test_contents_are_kept_when_their_folder_is_removed(tmp_path):
 
 
 def test_simulated_container_beside_a_process_runs_in_real_time():
-    live = LiveContainers(lambda _, name: name == "p")
+    live = LiveContainers(IMAGES, lambda _, name: name == "p")
     reads = container("c", "sh", "-c", "cat /data/f", volumeMounts=[MOUNT])
     tree = pod(reads, PROCESS, volumes=VOLUMES)
     assert live.command(tree, reads)
     assert live.shares_with_process(tree, reads)
-    assert not LiveContainers().shares_with_process(tree, reads)
+    assert not LiveContainers(IMAGES).shares_with_process(tree, reads)
 
 
 def test_pod_without_processes_has_its_other_containers():
     tree = pod_with_process()
-    assert LiveContainers().without_processes(tree) is tree
-    live = LiveContainers(lambda _, name: name == "p")
+    assert LiveContainers(IMAGES).without_processes(tree) is tree
+    live = LiveContainers(IMAGES, lambda _, name: name == "p")
     assert [each["name"] for each in live.without_processes(tree)["spec"]["containers"]] == ["c"]

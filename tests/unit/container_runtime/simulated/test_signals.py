@@ -5,6 +5,7 @@ import pytest
 from judges.differential.shell.shells import run_simulated
 from mockube.container_runtime.simulated.live_containers import LiveContainers
 from tests.support.event_loop import yield_to_loop
+from tests.support.images import IMAGES
 from tests.support.running_containers import Cluster, shell
 
 
@@ -129,7 +130,7 @@ def test_container_whose_hook_sends_signals_runs_in_real_time(command, is_live):
     hook = {"preStop": {"exec": {"command": ["sh", "-c", command]}}}
     container = shell("trap 'exit 3' TERM; while :; do sleep 1; done", lifecycle=hook)
     pod = {"metadata": {"name": "p", "uid": "u"}, "spec": {"containers": [container]}}
-    assert bool(LiveContainers().command(pod, container)) is is_live
+    assert bool(LiveContainers(IMAGES).command(pod, container)) is is_live
 
 
 async def test_container_whose_server_is_not_simulated_runs():

@@ -8,7 +8,7 @@ import pytest
 
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import SteppedClock
-from mockube.container_runtime.images.table import IMAGES, LiveImages, read_table
+from mockube.container_runtime.images.table import ImageTable, read_table
 from mockube.container_runtime.port_probe import PortProbe
 from mockube.container_runtime.simulated.servers.live_probes import live_port_probes
 from mockube.kubelet.pod_lifecycle.observations import NOT_OBSERVED, SUCCESS
@@ -18,6 +18,7 @@ from mockube.kubelet.probes.totals import TotalsByPod
 from tests.support.container_runtimes import simulated_runtime
 from tests.support.controllers.pods import IP, container, pod
 from tests.support.event_loop import yield_to_loop
+from tests.support.images import IMAGES
 
 HTML = [{"name": "v", "mountPath": "/usr/share/nginx/html"}]
 READY = {"readinessProbe": {"httpGet": {"port": 80, "path": "/ready"}}}
@@ -48,13 +49,13 @@ def running(tree, clock, since=60):
 )  # fmt: skip
 def test_probe_is_live_where_files_may_change(fields, is_changed, expected):
     subject = container(**{**READY, **fields})
-    assert [*live_port_probes(pod(subject), subject, lambda _: is_changed)] == expected
+    assert [*live_port_probes(IMAGES, pod(subject), subject, lambda _: is_changed)] == expected
 
 
-async def answers(tree, *writes, path="/ready", since=60):
+async def answers(tree, *writes, path="/ready", since=60, images=IMAGES):
     clock = SteppedClock()
     tree = running(tree, clock, since)
-    runtime = simulated_runtime(clock)
+    runtime = simulated_runtime(clock, images=images)
     files = await runtime.files.file_system(tree, tree["spec"]["containers"][0])
     for write in writes:
         if not files.exists(dirname(write)):
@@ -92,23 +93,16 @@ async def test_server_in_the_root_folder_lists_its_files(path, expected):
     assert await answers(pod(container("c", *command, image="python:3")), path=path) == expected
 
 
-@pytest.fixture
-def image_that_warms_up():
-    """An image whose server has a path of its own 30 seconds after its start, and serves files besides."""
+async def test_server_of_files_answers_by_the_time_of_its_run():
+    """The server has a path of its own 30 seconds after its start, and serves files besides."""
     route = b"{path: /ready, exact: true, since: 30, status: 503}"
     table = read_table(b"own: {names: [example.org/own], ports: {80: {root: /srv, routes: [%b]}}}" % route)
-    IMAGES.set_live(image_that_warms_up, LiveImages(table))
-    yield "example.org/own"
-    IMAGES.remove_live(image_that_warms_up)
-
-
-async def test_server_of_files_answers_by_the_time_of_its_run(image_that_warms_up):
-    mounts = [{"name": "v", "mountPath": "/srv"}]
+    images, mounts = ImageTable([table]), [{"name": "v", "mountPath": "/srv"}]
     tree = pod(
-        container(image=image_that_warms_up, volumeMounts=mounts), volumes=[{"name": "v", "emptyDir": {}}]
+        container(image="example.org/own", volumeMounts=mounts), volumes=[{"name": "v", "emptyDir": {}}]
     )
-    assert await answers(tree, "/srv/ready", since=29) == 200
-    assert await answers(tree, "/srv/ready", since=31) == 503
+    assert await answers(tree, "/srv/ready", since=29, images=images) == 200
+    assert await answers(tree, "/srv/ready", since=31, images=images) == 503
 
 
 async def test_another_container_that_is_not_simulated_may_write_the_file():

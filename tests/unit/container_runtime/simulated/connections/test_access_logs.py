@@ -3,10 +3,10 @@
 import pytest
 
 from mockube.component_base.clock import SteppedClock
-from mockube.container_runtime.images.table import behavior_of_image
 from mockube.container_runtime.simulated.connections.access_logs import AccessLogs
 from mockube.container_runtime.simulated.connections.port_answers import HttpAnswer, ReceivedRequest
 from mockube.container_runtime.simulated.servers.server_programs import SERVERS
+from tests.support.images import IMAGES
 
 POD = {
     "metadata": {"name": "p", "uid": "u"},
@@ -45,12 +45,12 @@ def lines_of(source, clock):
     ("behavior", "answer", "expected"),
     [
         (
-            behavior_of_image("nginx").ports[80],
+            IMAGES.behavior_of_image("nginx").ports[80],
             HttpAnswer(body=b"hello"),
             ['10.244.0.6 - - [01/Jan/2030:00:00:00 +0000] "GET /a?b HTTP/1.1" 200 5 "-" "curl/8" "-"\n'],
         ),
         (
-            behavior_of_image("nginx").ports[80],
+            IMAGES.behavior_of_image("nginx").ports[80],
             HttpAnswer(status=404, body=b"no"),
             [
                 (
@@ -61,17 +61,17 @@ def lines_of(source, clock):
             ],
         ),
         (
-            behavior_of_image("bitnami/nginx").ports[8080],
+            IMAGES.behavior_of_image("bitnami/nginx").ports[8080],
             HttpAnswer(),
             ['10.244.0.6 - - [01/Jan/2030:00:00:00 +0000] "GET /a?b HTTP/1.1" 200 0 "-" "curl/8"\n'],
         ),
         (
-            behavior_of_image("google-samples/gb-frontend").ports[80],
+            IMAGES.behavior_of_image("google-samples/gb-frontend").ports[80],
             HttpAnswer(status=404, body=b"no"),
             ['10.244.0.6 - - [01/Jan/2030:00:00:00 +0000] "GET /a?b HTTP/1.1" 404 2 "-" "curl/8"\n'],
         ),
         (
-            behavior_of_image("httpd").ports[80],
+            IMAGES.behavior_of_image("httpd").ports[80],
             HttpAnswer(status=304),
             ['10.244.0.6 - - [01/Jan/2030:00:00:00 +0000] "GET /a?b HTTP/1.1" 304 -\n'],
         ),
@@ -95,7 +95,7 @@ def test_line_of_a_request(behavior, answer, expected):
 def test_follower_reads_new_lines_and_only_the_latest_are_kept():
     clock = SteppedClock()
     logs = AccessLogs(clock, lambda _: None)
-    behavior = behavior_of_image("httpd").ports[80]
+    behavior = IMAGES.behavior_of_image("httpd").ports[80]
     source = logs.with_requests(StartLog(), POD, "c", 0)
     for _ in range(1500):
         logs.note(POD, CONTAINER, behavior, REQUEST, HttpAnswer())
@@ -110,7 +110,7 @@ def test_follower_reads_new_lines_and_only_the_latest_are_kept():
 def test_runs_have_logs_of_their_own():
     clock = SteppedClock()
     logs = AccessLogs(clock, lambda _: None)
-    logs.note(POD, CONTAINER, behavior_of_image("httpd").ports[80], REQUEST, HttpAnswer())
+    logs.note(POD, CONTAINER, IMAGES.behavior_of_image("httpd").ports[80], REQUEST, HttpAnswer())
     source = logs.with_requests(StartLog(), POD, "c", 1)
     assert lines_of(source, clock) == ["start\n"]
 

@@ -20,6 +20,7 @@ from mockube.container_runtime.simulated.network.calls import (
     encode_reply,
 )
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
+from tests.support.images import IMAGES
 
 RESOLVER = b"search shop.svc.cluster.local\nnameserver 10.0.0.10\noptions ndots:5\n"
 ADDRESSES = {"agnhost-primary.shop.svc.cluster.local": "10.0.0.7", "web.shop.svc.cluster.local": "10.0.0.8"}
@@ -87,7 +88,7 @@ class Machine:
         return encode_reply(self.replies.pop(0))
 
     async def get(self, path, *, port=8080, method="GET", body=b"", **headers):
-        opened = open_port(self.pod, port)
+        opened = open_port(IMAGES, self.pod, port)
         request = ReceivedRequest(
             method=method,
             path=path,
@@ -100,7 +101,7 @@ class Machine:
         return await self.responses.respond(self.pod, self.container, opened.behavior, port, request)
 
     async def send(self, data, *, port=8081, protocol="UDP"):
-        opened = open_port(self.pod, port, protocol)
+        opened = open_port(IMAGES, self.pod, port, protocol)
         return await self.responses.reply_to_datagram(
             self.pod, self.container, opened.behavior, port, data, "10.244.0.9:40000"
         )
@@ -148,7 +149,7 @@ async def test_paths_of_netexec(path, status, body, log):
 )
 async def test_content_type_is_found_in_the_text(text, kind):
     machine = Machine("porter", SERVE_PORT_80=text)
-    assert open_port(machine.pod, 80).behavior.routes[0].content_type == f"text/{kind}; charset=utf-8"
+    assert open_port(IMAGES, machine.pod, 80).behavior.routes[0].content_type == f"text/{kind}; charset=utf-8"
 
 
 async def test_netexec_redirects():
@@ -197,13 +198,13 @@ async def test_datagrams_of_netexec(datagram, reply):
     ],
 )
 def test_ports_of_datagrams(args, port, protocol, is_open):
-    assert (open_port(Machine(*args).pod, port, protocol) is not None) is is_open
+    assert (open_port(IMAGES, Machine(*args).pod, port, protocol) is not None) is is_open
 
 
 async def test_porter_serves_the_values_of_its_variables():
     machine = Machine("porter", "--json-response", SERVE_PORT_80="a", SERVE_UDP_PORT_90="b")
     assert await machine.send(b"x", port=90) == b"b"
-    route = open_port(machine.pod, 80).behavior.routes[0]
+    route = open_port(IMAGES, machine.pod, 80).behavior.routes[0]
     assert (route.body, route.content_type) == ('{"Method":"$(method)","Body":"a"}', "application/json")
 
 

@@ -1,5 +1,7 @@
 """Databases refuse connections beyond their maximum, as long as others stay open."""
 
+from functools import partial
+
 import pytest
 
 from mockube.component_base.clock import SteppedClock
@@ -10,6 +12,7 @@ from mockube.container_runtime.simulated.connections.connection_limits import (
 from mockube.container_runtime.simulated.connections.port_answers import OpenPort, open_port
 from mockube.container_runtime.simulated.connections.ports import serve_port
 from mockube.container_runtime.simulated.network.calls import Reply
+from tests.support.images import IMAGES
 from tests.support.shell_network import ShellNetwork, run_script
 
 RUNNING = {
@@ -55,7 +58,7 @@ class Responses:
     def __init__(self):
         self.connections = OpenConnections(SteppedClock())
 
-    open_port = staticmethod(open_port)
+    open_port = staticmethod(partial(open_port, IMAGES))
 
     async def reply_to(self, *_):
         return b""
@@ -76,7 +79,7 @@ class Responses:
 )
 async def test_client_is_refused_while_others_are_connected(pod, port, sent, received):
     responses, client = Responses(), Client(*sent)
-    opened = open_port(pod, port)
+    opened = open_port(IMAGES, pod, port)
     with responses.connections.hold(pod, opened) as refusal:
         assert not refusal
         await serve_port(pod, port, responses, client)
@@ -86,7 +89,7 @@ async def test_client_is_refused_while_others_are_connected(pod, port, sent, rec
 
 def test_connection_counts_as_long_as_its_query_takes():
     clock, pod = SteppedClock(), database("mysql:8", "--max-connections=1")
-    connections, opened = OpenConnections(clock), open_port(pod, 3306)
+    connections, opened = OpenConnections(clock), open_port(IMAGES, pod, 3306)
     connections.hold_for(pod, opened, 5.0)
     clock.advance(4)
     assert connections.refusal(pod, opened)

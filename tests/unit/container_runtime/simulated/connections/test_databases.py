@@ -16,6 +16,7 @@ from mockube.container_runtime.simulated.network.calls import (
     encode_reply,
 )
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
+from tests.support.images import IMAGES
 
 RESOLVER = FileEntry(data=b"search n.svc.cluster.local\nnameserver 10.0.0.10\noptions ndots:5\n")
 
@@ -48,7 +49,7 @@ class Redises:
     def __init__(self):
         self.view = View()
         self.clock = SteppedClock()
-        self.databases = Databases(Files(), self.clock, self.view)
+        self.databases = Databases(IMAGES, Files(), self.clock, self.view)
         self.databases.network = lambda _: self._call
         self.connections = 0
         self.addresses = count(1)
@@ -100,7 +101,7 @@ def pod(image, *args, restarts=0, **environment):
 
 @pytest.fixture
 def databases():
-    return Databases(Files(), SteppedClock(), View())
+    return Databases(IMAGES, Files(), SteppedClock(), View())
 
 
 @pytest.fixture
@@ -166,7 +167,7 @@ async def test_parameters_of_redis_are_read_from_its_configuration_file():
             return FileSystem({"/conf/redis.conf": FileEntry(data=b"maxmemory 2mb\n")})
 
     tree = pod("redis", "redis-server", "/conf/redis.conf", "--databases", "4")
-    databases = Databases(WithFile(), SteppedClock(), View())
+    databases = Databases(IMAGES, WithFile(), SteppedClock(), View())
     reply = await databases.reply(
         tree, tree["spec"]["containers"][0], b"CONFIG GET maxmemory\nCONFIG GET databases\n"
     )

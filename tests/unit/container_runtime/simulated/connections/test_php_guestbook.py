@@ -4,11 +4,11 @@ import pytest
 
 from mockube.component_base.clock import SteppedClock
 from mockube.container_runtime.config.environment import References
-from mockube.container_runtime.images.table import behavior_of_image
 from mockube.container_runtime.simulated.connections.php_guestbook import PhpGuestbook
 from mockube.container_runtime.simulated.connections.port_answers import ReceivedRequest
 from mockube.container_runtime.simulated.network.calls import Lookup, Reply, decode_call, encode_reply
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
+from tests.support.images import IMAGES
 
 RESOLVER = FileEntry(data=b"search shop.svc.cluster.local\nnameserver 10.0.0.10\noptions ndots:5\n")
 ADDRESSES = {
@@ -66,7 +66,7 @@ class Frontend:
         return encode_reply(self.reply)
 
     async def get(self, query):
-        behavior = behavior_of_image(self.container["image"]).ports[80]
+        behavior = IMAGES.behavior_of_image(self.container["image"]).ports[80]
         request = ReceivedRequest(method="GET", path=f"/guestbook.php{query}", client="10.244.0.9:40000")
         answer = await self.script.respond(self.pod, self.container, behavior, request)
         return answer.status, answer.body.decode()

@@ -2,7 +2,6 @@
 
 import pytest
 
-from mockube.container_runtime.images.table import behavior_of_image
 from mockube.container_runtime.simulated.connections.port_answers import (
     ReceivedRequest,
     fixed_answer,
@@ -11,6 +10,7 @@ from mockube.container_runtime.simulated.connections.port_answers import (
     reply_to,
 )
 from mockube.container_runtime.simulated.servers.http_paths import served_file
+from tests.support.images import IMAGES
 
 DECLARED = [{"containerPort": 8000}, {"containerPort": 53, "protocol": "UDP"}]
 
@@ -24,7 +24,7 @@ def pod(*, annotations=None, state="running", **container):
 
 
 def answer(tree, port, path="/", method="GET", **headers):
-    opened = open_port(tree, port)
+    opened = open_port(IMAGES, tree, port)
     return fixed_answer(tree, port, opened, ReceivedRequest(method=method, path=path, headers=headers))
 
 
@@ -50,7 +50,7 @@ def answer(tree, port, path="/", method="GET", **headers):
     ],
 )
 def test_port_is_open_if_something_listens(tree, port, protocol, is_open):
-    assert (open_port(tree, port, protocol) is not None) is is_open
+    assert (open_port(IMAGES, tree, port, protocol) is not None) is is_open
 
 
 def test_answer_of_annotation_goes_before_that_of_image():
@@ -66,13 +66,13 @@ def test_answer_of_unknown_image_names_the_pod():
 
 
 def test_server_of_unknown_image_answers_with_tls_and_without():
-    opened = open_port(pod(ports=DECLARED), 8000)
+    opened = open_port(IMAGES, pod(ports=DECLARED), 8000)
     assert opened.uses_tls is None
 
 
 def test_ports_of_an_image_with_several_servers_are_those_of_the_program():
     tree = pod(image="yinfangchen/hotelreservation", command=["geo"])
-    assert [port for port in (5000, 8081, 8083) if open_port(tree, port)] == [8083]
+    assert [port for port in (5000, 8081, 8083) if open_port(IMAGES, tree, port)] == [8083]
 
 
 def test_server_with_configuration_in_a_volume_has_unknown_answers():
@@ -119,12 +119,12 @@ def kind(path):
     ],
 )
 def test_server_of_files_answers_from_its_folder_only(path, expected):
-    served = served_file(open_port(pod(image="nginx"), 80).behavior, path, kind)
+    served = served_file(open_port(IMAGES, pod(image="nginx"), 80).behavior, path, kind)
     assert (served.status, served.path, served.location) == expected
 
 
 def test_server_of_other_protocol_replies_to_its_words():
-    opened = open_port(pod(image="redis"), 6379)
+    opened = open_port(IMAGES, pod(image="redis"), 6379)
     assert opened.speaks == "redis"
     assert reply_to(opened.behavior, b"ping\r\n") == b"+PONG\r\n"
     assert reply_to(opened.behavior, b"GET / HTTP/1.1\r\n\r\n") == b""
@@ -134,5 +134,5 @@ def test_server_of_other_protocol_replies_to_its_words():
     ("status", "title"), [(404, "404 Not Found"), (403, "403 Forbidden"), (405, "405 Not Allowed")]
 )
 def test_page_of_nginx_names_its_status(status, title):
-    page = missing_answer(behavior_of_image("nginx").ports[80], status)
+    page = missing_answer(IMAGES.behavior_of_image("nginx").ports[80], status)
     assert (page.status, f"<h1>{title}</h1>" in page.body.decode()) == (status, True)

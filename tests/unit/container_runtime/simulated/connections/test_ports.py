@@ -1,6 +1,7 @@
 """The server on a simulated pod's ports: requests one after another, and what it does not understand."""
 
 import ssl
+from functools import partial
 
 import pytest
 
@@ -10,6 +11,7 @@ from mockube.component_base.serving_certificates import self_signed_tls_context
 from mockube.container_runtime.simulated.connections.connection_limits import OpenConnections
 from mockube.container_runtime.simulated.connections.port_answers import HttpAnswer, open_port, reply_to
 from mockube.container_runtime.simulated.connections.ports import serve_port
+from tests.support.images import IMAGES
 
 POD = {
     "metadata": {"namespace": "default", "name": "web"},
@@ -37,7 +39,7 @@ class Client:
 
 
 class Responses:
-    open_port = staticmethod(open_port)
+    open_port = staticmethod(partial(open_port, IMAGES))
 
     def __init__(self):
         self.requests = []

@@ -6,6 +6,7 @@ from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.simulated.files.absent_objects import with_absent_objects
 from mockube.container_runtime.simulated.files.mounts import file_system_of
 from mockube.container_runtime.simulated.shell.process import UnknownProgram
+from tests.support.images import IMAGES
 
 
 def files(secrets):
@@ -22,7 +23,7 @@ def files(secrets):
         },
     }
     references = References(secrets=secrets)
-    return with_absent_objects(file_system_of(pod, container, references), pod, container, references)
+    return with_absent_objects(file_system_of(IMAGES, pod, container, references), pod, container, references)
 
 
 @pytest.mark.parametrize(

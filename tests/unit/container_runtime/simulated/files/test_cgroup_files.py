@@ -5,6 +5,7 @@ import pytest
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.simulated.files.cgroup_files import cgroup_files
 from mockube.container_runtime.simulated.files.mounts import files_of
+from tests.support.images import IMAGES
 
 
 def contents(resources, status=None):
@@ -37,7 +38,7 @@ def test_resized_container_has_cgroup_values_of_status():
 def test_container_has_cgroup_files_and_sysctls_of_pod():
     spec = {"securityContext": {"sysctls": [{"name": "kernel.shm_rmid_forced", "value": "1"}]}}
     pod = {"metadata": {"name": "p", "namespace": "d"}, "spec": {**spec, "containers": []}}
-    files = files_of(pod, {"name": "c"}, References())
+    files = files_of(IMAGES, pod, {"name": "c"}, References())
     assert files["/sys/fs/cgroup/memory.max"].data == b"max\n"
     assert files["/sys/fs/cgroup/pids.max"].data == b"max\n"
     assert files["/dev/termination-log"].data == b""

@@ -5,6 +5,7 @@ import pytest
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.simulated.files.mounts import file_system_of, shared_mounts
 from mockube.container_runtime.simulated.shell.filesystem import NoSuchFile, ReadOnly
+from tests.support.images import IMAGES
 
 
 def files_in(reference, *, is_partial=False, **mount):
@@ -17,7 +18,7 @@ def files_in(reference, *, is_partial=False, **mount):
     spec = {"containers": [container], "volumes": [volume], "securityContext": {"fsGroup": 7}}
     pod = {"metadata": {"name": "p", "namespace": "n", "uid": "1"}, "spec": spec}
     assert [mount.mount_path for mount in shared_mounts(pod, container, References())] == ["/dev/shm"]
-    return file_system_of(pod, container, References(), is_partial=is_partial)
+    return file_system_of(IMAGES, pod, container, References(), is_partial=is_partial)
 
 
 @pytest.mark.parametrize(

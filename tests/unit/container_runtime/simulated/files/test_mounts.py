@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.config.volumes import config_error
-from mockube.container_runtime.images.table import behavior_of
+from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.simulated.files import image_places
 from mockube.container_runtime.simulated.files.mounts import files_of
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
+from tests.support.images import IMAGES
 
 REFERENCES = References(config_maps={"m": {"data": {"a": "1", "b": "2"}}}, tokens={("", 3600): "token"})
 
@@ -24,7 +25,7 @@ def files(source, *, security=None, references=REFERENCES, **mount):
             "containers": [container(**mount)],
         },
     }
-    found = files_of(pod, pod["spec"]["containers"][0], references)
+    found = files_of(IMAGES, pod, pod["spec"]["containers"][0], references)
     return {path: entry for path, entry in found.items() if path.split("/")[1] == "v"}
 
 
@@ -196,7 +197,7 @@ def test_unknown_variable_of_sub_path_expr_is_no_error(unknown):
     assert config_error(pod, one) == ""
 
 
-def test_image_has_the_folders_that_its_table_names(monkeypatch):
-    redis = behavior_of({"image": "redis:7"})
-    monkeypatch.setattr(image_places, "behavior_of", lambda _: replace(redis, folders=(), workdir="/work"))
-    assert {"/data", "/work", "/mnt"} <= {*image_places.file_places({"image": "redis:7"}).folders}
+def test_image_has_the_folders_that_its_table_names():
+    redis = IMAGES.behavior_of({"image": "redis:7"})
+    images = ImageTable([{"redis": [replace(redis, folders=(), workdir="/work")]}])
+    assert {"/data", "/work", "/mnt"} <= {*image_places.file_places(images, {"image": "redis:7"}).folders}

@@ -10,6 +10,7 @@ from mockube.container_runtime.simulated.files.mounts import files_of
 from mockube.container_runtime.simulated.files.users import identity_of, user_names
 from mockube.container_runtime.simulated.programs.other_processes import other_processes, process_entries
 from mockube.container_runtime.simulated.shell.access import ContainerUser
+from tests.support.images import IMAGES
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -29,7 +30,7 @@ def container(name="c", image="nginx", **fields):
 
 
 def entry(path, tree):
-    return process_entries(tree, tree["spec"]["containers"][0], References())[path].data.decode()
+    return process_entries(IMAGES, tree, tree["spec"]["containers"][0], References())[path].data.decode()
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,8 @@ def test_containers_see_each_other_with_a_shared_namespace():
     ]
     tree = pod(*containers, shareProcessNamespace=True)
     assert [
-        (other.pid, other.argv, other.user) for other in other_processes(tree, containers[1], {}, NOW, ignore)
+        (other.pid, other.argv, other.user)
+        for other in other_processes(IMAGES, tree, containers[1], {}, NOW, ignore)
     ] == [
         (1, ("/pause",), 65535),
         (7, ("nginx: master process nginx -g daemon off;",), 0),
@@ -86,15 +88,17 @@ def test_containers_see_each_other_with_a_shared_namespace():
         (14, ("sleep", "5"), 7),
     ]
     alone = pod(*containers)
-    assert [other.argv[0] for other in other_processes(alone, containers[1], {}, NOW, ignore)] == ["sleep"]
+    assert [other.argv[0] for other in other_processes(IMAGES, alone, containers[1], {}, NOW, ignore)] == [
+        "sleep"
+    ]
 
 
 def test_user_of_an_image_has_the_group_and_the_name_of_its_account():
     tree = pod(container(image="nginxinc/nginx-unprivileged"))
     main = tree["spec"]["containers"][0]
-    assert identity_of(tree, main) == ContainerUser(101, 101, ())
-    assert user_names(main)[101] == "nginx"
-    assert b"nginx:x:101:101:" in files_of(tree, main, References())["/etc/passwd"].data
+    assert identity_of(IMAGES, tree, main) == ContainerUser(101, 101, ())
+    assert user_names(IMAGES, main)[101] == "nginx"
+    assert b"nginx:x:101:101:" in files_of(IMAGES, tree, main, References())["/etc/passwd"].data
 
 
 @pytest.mark.parametrize(
@@ -110,6 +114,6 @@ def test_user_of_an_image_has_the_group_and_the_name_of_its_account():
 )
 def test_os_release_is_that_of_the_image(image, identifier):
     tree = pod(container(image=image))
-    present = files_of(tree, tree["spec"]["containers"][0], References()).get("/etc/os-release")
+    present = files_of(IMAGES, tree, tree["spec"]["containers"][0], References()).get("/etc/os-release")
     assert (present is None) == (not identifier)
     assert present is None or identifier in present.data

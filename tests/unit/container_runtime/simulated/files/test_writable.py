@@ -10,6 +10,7 @@ from mockube.container_runtime.simulated.files.mounts import (
     storage_of,
 )
 from mockube.container_runtime.simulated.files.writable import MAX_CONTAINERS, ContainerFiles, RunKey
+from tests.support.images import IMAGES
 
 CLAIM = {"spec": {"volumeName": "pv"}, "status": {"capacity": {"storage": "1Mi"}}}
 VOLUMES = {
@@ -39,9 +40,9 @@ def files_in(store, tree, restarts=0, objects=None):
     container, objects = tree["spec"]["containers"][0], objects or references()
     key = RunKey(tree["metadata"]["uid"], "c", restarts)
     mounts = shared_mounts(tree, container, objects)
-    entries = files_of(tree, container, objects)
+    entries = files_of(IMAGES, tree, container, objects)
     return store.file_system(
-        key, entries, mounts, lambda shared: file_system_of(tree, container, objects, shared)
+        key, entries, mounts, lambda shared: file_system_of(IMAGES, tree, container, objects, shared)
     )
 
 

@@ -6,12 +6,13 @@ import pytest
 
 from mockube.container_runtime.load import MemoryStep, RunLoad
 from mockube.container_runtime.simulated.programs.program import program_of
+from tests.support.images import IMAGES
 
 MEBIBYTE = 1 << 20
 
 
 def load_of(*argv):
-    return program_of({"name": "c", "image": "example.org/tools", "command": list(argv)}).load
+    return program_of(IMAGES, {"name": "c", "image": "example.org/tools", "command": list(argv)}).load
 
 
 @pytest.mark.thorough
@@ -63,7 +64,7 @@ def test_memory_is_in_use_while_its_program_runs(script, at, mebibytes):
 
 def test_stress_ends_after_its_timeout():
     program = program_of(
-        {"name": "c", "image": "polinux/stress", "command": ["stress", "-c", "1", "-t", "30s"]}
+        IMAGES, {"name": "c", "image": "polinux/stress", "command": ["stress", "-c", "1", "-t", "30s"]}
     )
     assert (program.seconds, program.exit_code) == (30.0, 0)
 
@@ -93,18 +94,18 @@ def test_time_at_which_memory_exceeds_a_limit(steps, limit, expected):
     ],
 )
 def test_image_of_stress_runs_it_with_the_arguments_of_a_pod(image, arguments):
-    assert program_of({"name": "c", "image": image, "args": arguments}).load.cores_at(10) == 2.0
+    assert program_of(IMAGES, {"name": "c", "image": image, "args": arguments}).load.cores_at(10) == 2.0
 
 
 def test_memory_eater_grows_by_a_step_each_second():
     arguments = ["80Mi", "0", "100Mi", "10", "1"]
     image = "us-central1-docker.pkg.dev/genuine-flight-317411/devel/memory-eater:1.0"
-    load = program_of({"name": "c", "image": image, "args": arguments}).load
+    load = program_of(IMAGES, {"name": "c", "image": image, "args": arguments}).load
     assert load.exceeds_at(200 << 20) is None
     assert [int(load.exceeds_at(limit << 20)) for limit in (80, 90, 100)] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("arguments", [[], ["80Mi", "0", "100Mi"], ["a", "0", "100Mi", "10", "1"]])
 def test_memory_eater_without_its_arguments_ends(arguments):
-    program = program_of({"name": "c", "image": "x", "command": ["memory-eater", *arguments]})
+    program = program_of(IMAGES, {"name": "c", "image": "x", "command": ["memory-eater", *arguments]})
     assert (program.seconds, program.exit_code) == (0.0, 2)

@@ -12,6 +12,7 @@ from mockube.container_runtime.simulated.programs.log_replay import (
     MAX_ITERATIONS_LOGGED,
     LogReplay,
 )
+from tests.support.images import IMAGES
 
 NOTHING = References()
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -26,8 +27,8 @@ def pod(script="", *, annotations=None, status=None, **container):
 
 def log_lines(described, seconds, references=NOTHING):
     container = described["spec"]["containers"][0]
-    host = host_of(described, container, references, START)
-    replay = LogReplay(main_process(described, container, references, host), host, START)
+    host = host_of(IMAGES, described, container, references, START)
+    replay = LogReplay(main_process(IMAGES, described, container, references, host), host, START)
     until, lines = START + timedelta(seconds=seconds), []
     while replay.is_behind(until):
         lines += replay.advance(until)

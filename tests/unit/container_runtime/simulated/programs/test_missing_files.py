@@ -5,6 +5,7 @@ import pytest
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.simulated.programs.missing_files import missing_file
 from tests.support.controllers.pods import container, pod
+from tests.support.images import IMAGES
 from tests.unit.kubelet.test_missing_programs import simulated
 
 MAP = {"metadata": {"name": "m"}, "data": {"app.js": "x", "prometheus.yml": "y"}}
@@ -17,7 +18,7 @@ def problem(image, *args, command=(), mount=None, **fields):
     subject = {"name": "c", "image": image, "volumeMounts": mounts, **fields}
     subject |= {"command": [*command]} if command else {}
     subject |= {"args": [*args]} if args else {}
-    found = missing_file(pod(subject, volumes=VOLUMES), subject, REFERENCES)
+    found = missing_file(IMAGES, pod(subject, volumes=VOLUMES), subject, REFERENCES)
     return None if found is None else (found.logs[-1], found.exit_code)
 
 

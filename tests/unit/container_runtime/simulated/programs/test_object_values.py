@@ -12,6 +12,7 @@ from mockube.container_runtime.simulated.programs.commands import (
     main_command,
 )
 from mockube.container_runtime.start_errors import StartError
+from tests.support.images import IMAGES
 
 KEY = {"name": "K", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "k"}}}
 VOLUMES = [{"name": "m", "configMap": {"name": "m"}}, {"name": "e", "emptyDir": {}}]
@@ -53,9 +54,9 @@ def pod(main, *init, **spec):
 )
 def test_command_with_values_of_objects_runs_live(script, fields):
     main = container(script, **fields)
-    assert live_command(pod(main, restartPolicy="Never"), main)
-    assert depends_on_objects(pod(main), main)
-    assert live_command(pod(main), main)
+    assert live_command(IMAGES, pod(main, restartPolicy="Never"), main)
+    assert depends_on_objects(IMAGES, pod(main), main)
+    assert live_command(IMAGES, pod(main), main)
 
 
 @pytest.mark.parametrize(
@@ -69,12 +70,12 @@ def test_command_with_values_of_objects_runs_live(script, fields):
 )
 def test_python_with_values_of_objects_runs_live_also_if_it_is_restarted(command, fields):
     main = container("", **fields) | {"command": command, "image": "python:3.11"}
-    assert live_command(pod(main), main) == tuple(command)
+    assert live_command(IMAGES, pod(main), main) == tuple(command)
 
 
 def test_python_without_values_of_objects_is_interpreted_at_once():
     main = container("", env=[KEY]) | {"command": ["python3", "-c", "print(1)"], "image": "python:3.11"}
-    assert not live_command(pod(main), main)
+    assert not live_command(IMAGES, pod(main), main)
 
 
 def end_of(running):
@@ -91,7 +92,7 @@ def end_of(running):
 @pytest.mark.parametrize(("program", "is_live"), [("/cfg/run", True), ("/cfg", True), ("/cfgs/run", False)])
 def test_script_of_an_object_runs_live(program, is_live):
     main = container("", volumeMounts=MOUNTS) | {"command": [program]}
-    assert bool(live_command(pod(main, restartPolicy="Never"), main)) is is_live
+    assert bool(live_command(IMAGES, pod(main, restartPolicy="Never"), main)) is is_live
 
 
 @pytest.mark.parametrize(
@@ -108,8 +109,8 @@ def test_script_of_an_object_ends_as_its_file_demands(program, mode, text, code,
     tree = pod(main, restartPolicy="Never")
     tree["spec"]["volumes"] = [{"name": "m", "configMap": {"name": "m", "defaultMode": mode}}, VOLUMES[1]]
     references = References(config_maps={"m": {"data": {"run": text}}})
-    host = host_of(tree, main, references, datetime(2030, 1, 1, tzinfo=UTC))
-    assert end_of(main_command(tree, main, references, host)) == (code or problem)
+    host = host_of(IMAGES, tree, main, references, datetime(2030, 1, 1, tzinfo=UTC))
+    assert end_of(main_command(IMAGES, tree, main, references, host)) == (code or problem)
 
 
 @pytest.mark.parametrize(
@@ -129,26 +130,26 @@ def test_script_of_an_object_ends_as_its_file_demands(program, mode, text, code,
 )
 def test_command_without_values_of_objects_is_interpreted_at_once(script, fields):
     main = container(script, **fields)
-    assert not live_command(pod(main, restartPolicy="Never"), main)
-    assert not depends_on_objects(pod(main), main)
+    assert not live_command(IMAGES, pod(main, restartPolicy="Never"), main)
+    assert not depends_on_objects(IMAGES, pod(main), main)
 
 
 def test_files_of_init_container_depend_on_its_objects():
     first = container("cp /cfg/k /data/k", volumeMounts=MOUNTS) | {"name": "i"}
     main = container("cat /data/k", volumeMounts=MOUNTS[1:])
-    assert depends_on_objects(pod(main, first), main)
-    assert live_command(pod(main, first), first)
-    assert not depends_on_objects(pod(container("cat /x"), first), container("cat /x"))
+    assert depends_on_objects(IMAGES, pod(main, first), main)
+    assert live_command(IMAGES, pod(main, first), first)
+    assert not depends_on_objects(IMAGES, pod(container("cat /x"), first), container("cat /x"))
 
 
 def test_command_with_probes_runs_live():
     main = container('test "$K" = v', env=[KEY], readinessProbe={"tcpSocket": {"port": 80}})
-    assert live_command(pod(main, restartPolicy="Never"), main)
+    assert live_command(IMAGES, pod(main, restartPolicy="Never"), main)
 
 
 def test_command_of_an_image_that_uses_the_network_runs_in_real_time():
     main = {"name": "c", "image": "mainred/client:v2"}
-    assert live_command(pod(main), main)[0] == "sh"
+    assert live_command(IMAGES, pod(main), main)[0] == "sh"
 
 
 @pytest.mark.parametrize(
@@ -166,4 +167,4 @@ def test_command_of_an_image_that_uses_the_network_runs_in_real_time():
 )
 def test_server_with_files_of_its_own_runs_in_real_time(fields, is_live):
     main = {"name": "c", "image": "nginx", **fields}
-    assert bool(live_command(pod(main), main)) is is_live
+    assert bool(live_command(IMAGES, pod(main), main)) is is_live

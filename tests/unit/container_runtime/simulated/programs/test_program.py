@@ -14,6 +14,7 @@ from mockube.container_runtime.simulated.programs.program import (
 )
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.process import CommandStart
+from tests.support.images import IMAGES
 
 LOG_GENERATOR = """
 import random, time
@@ -26,7 +27,7 @@ while True:
 
 
 def parsed_program(*argv, image="busybox"):
-    return program_of({"image": image, "command": list(argv)})
+    return program_of(IMAGES, {"image": image, "command": list(argv)})
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ def test_script_writes_into_folders_that_the_image_has(image, script, code):
         "terminationMessagePath": "/messages/log",
         "volumeMounts": [{"name": "v", "mountPath": "/volume"}],
     }
-    assert (program_of(container).exit_code != 0) is bool(code)
+    assert (program_of(IMAGES, container).exit_code != 0) is bool(code)
 
 
 def test_script_of_an_image_is_not_simulated():
@@ -152,11 +153,11 @@ def test_script_of_an_image_is_not_simulated():
     ],
 )
 def test_pause_images_run_forever(image, known):
-    assert (program_of({"image": image}) == RunBehavior(seconds=None)) is known
+    assert (program_of(IMAGES, {"image": image}) == RunBehavior(seconds=None)) is known
 
 
 def test_arguments_without_command_are_the_command():
-    assert program_of({"image": "busybox", "args": ["sleep", "7"]}).seconds == 7
+    assert program_of(IMAGES, {"image": "busybox", "args": ["sleep", "7"]}).seconds == 7
 
 
 @pytest.mark.parametrize(
@@ -217,7 +218,9 @@ def test_awk_that_never_ends_writes_to_a_program_that_reads_a_part():
 def test_awk_that_never_ends_is_executed_in_parts(body):
     host, execution = start_invocation(
         invocation_of(
-            {"image": "busybox", "command": ["awk", f"BEGIN {{while (1) {{{body}}}}}"]}, CommandContext()
+            IMAGES,
+            {"image": "busybox", "command": ["awk", f"BEGIN {{while (1) {{{body}}}}}"]},
+            CommandContext(),
         ),
         FileSystem({}, is_partial=True),
     )
@@ -236,7 +239,9 @@ def test_termination_message_has_the_last_bytes_of_the_file():
 def test_random_numbers_differ_between_pods(script):
     codes = [
         program_of(
-            {"image": "debian", "command": ["sh", "-c", script]}, CommandContext(hostname=f"job-{number}")
+            IMAGES,
+            {"image": "debian", "command": ["sh", "-c", script]},
+            CommandContext(hostname=f"job-{number}"),
         ).exit_code
         for number in range(8)
     ]
@@ -247,7 +252,7 @@ def test_random_numbers_differ_between_pods(script):
 def test_every_user_writes_the_message_of_a_container(path):
     script = f"echo DONE > {path}"
     container = {"image": "busybox", "command": ["sh", "-c", script], "terminationMessagePath": path}
-    behavior = program_of(container, CommandContext(identity=ContainerUser(1000, 0, (), None)))
+    behavior = program_of(IMAGES, container, CommandContext(identity=ContainerUser(1000, 0, (), None)))
     assert (behavior.exit_code, behavior.message) == (0, "DONE\n")
 
 

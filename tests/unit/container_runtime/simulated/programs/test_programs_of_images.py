@@ -11,6 +11,7 @@ from mockube.container_runtime.simulated.programs.program import command_of
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Output
 from mockube.container_runtime.start_errors import StartError
+from tests.support.images import IMAGES
 
 
 def pod(image, **fields):
@@ -19,7 +20,9 @@ def pod(image, **fields):
 
 
 def host(tree):
-    return host_of(tree, tree["spec"]["containers"][0], References(), datetime(2030, 1, 1, tzinfo=UTC))
+    return host_of(
+        IMAGES, tree, tree["spec"]["containers"][0], References(), datetime(2030, 1, 1, tzinfo=UTC)
+    )
 
 
 def run(execution):
@@ -62,13 +65,13 @@ def test_programs_are_listed_that_the_image_has():
 
 def test_log_of_a_container_that_was_not_started_is_empty():
     tree = pod("busybox", args=["curl", "http://web"])
-    process = main_process(tree, tree["spec"]["containers"][0], References(), host(tree))
+    process = main_process(IMAGES, tree, tree["spec"]["containers"][0], References(), host(tree))
     assert run(process) == ("", 128)
 
 
 def test_log_says_what_the_entrypoint_lacks():
     tree = pod("mysql:8.4")
-    process = main_process(tree, tree["spec"]["containers"][0], References(), host(tree))
+    process = main_process(IMAGES, tree, tree["spec"]["containers"][0], References(), host(tree))
     text, code = run(process)
     assert code == 1
     assert "    - MYSQL_ROOT_PASSWORD\n" in text
@@ -76,7 +79,7 @@ def test_log_says_what_the_entrypoint_lacks():
 
 def test_log_of_a_server_with_options_is_that_of_the_server():
     tree = pod("mongo:7", args=["--auth"])
-    process = main_process(tree, tree["spec"]["containers"][0], References(), host(tree))
+    process = main_process(IMAGES, tree, tree["spec"]["containers"][0], References(), host(tree))
     assert "Waiting for connections" in next(process).data.decode()
 
 
@@ -95,16 +98,16 @@ def test_log_of_a_server_with_options_is_that_of_the_server():
 )
 def test_first_process_of_a_server_has_its_options(fields, argv):
     tree = pod(**fields)
-    assert first_argv(tree, tree["spec"]["containers"][0], {}) == argv
+    assert first_argv(IMAGES, tree, tree["spec"]["containers"][0], {}) == argv
 
 
 def test_program_that_the_table_describes_runs_its_script():
     tree = pod("yinfangchen/hotelreservation:latest", command=["geo"])
     container = tree["spec"]["containers"][0]
-    assert command_of(container)[:2] == ("sh", "-c")
-    assert command_of(container)[3:] == ("geo",)
-    assert live_command(tree, container) == command_of(container)
-    assert first_argv(tree, container, {}) == ("geo",)
+    assert command_of(IMAGES, container)[:2] == ("sh", "-c")
+    assert command_of(IMAGES, container)[3:] == ("geo",)
+    assert live_command(IMAGES, tree, container) == command_of(IMAGES, container)
+    assert first_argv(IMAGES, tree, container, {}) == ("geo",)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.simulated.programs.requirements import end_of_entrypoint, unmet_need
 from mockube.container_runtime.simulated.programs.wrong_options import names_options
 from tests.support.controllers.pods import pod
+from tests.support.images import IMAGES
 
 UNIT_HINT = 'HINT:  Valid units for this parameter are "B", "kB", "MB", "GB", and "TB".'
 
@@ -23,7 +24,7 @@ def problem(image, text, **fields):
         "env": [{"name": "MYSQL_ROOT_PASSWORD", "value": "x"}],
     }
     subject["env"].append({"name": "POSTGRES_PASSWORD", "value": "x"})
-    found = unmet_need(pod({**subject, **fields}), {**subject, **fields}, References())
+    found = unmet_need(IMAGES, pod({**subject, **fields}), {**subject, **fields}, References())
     return None if found is None else (found.logs, found.exit_code)
 
 
@@ -118,7 +119,7 @@ def test_variables_are_replaced_before_options_are_checked():
 
 def test_status_shows_the_end():
     subject = {"name": "c", "image": "redis:7", "args": ["--bogus", "1"]}
-    end = end_of_entrypoint(pod(subject), subject, script_of({}), lambda _: None, lambda _: None)
+    end = end_of_entrypoint(IMAGES, pod(subject), subject, script_of({}), lambda _: None, lambda _: None)
     assert end.exit_code == 1
 
 
@@ -150,7 +151,7 @@ def problem_of_file(image, text, path, *args, sub_path=None):
         config_maps={"m": {"metadata": {"name": "m"}, "data": {path.rpartition("/")[2]: text}}}
     )
     volumes = [{"name": "v", "configMap": {"name": "m"}}]
-    found = unmet_need(pod(subject, volumes=volumes), subject, references)
+    found = unmet_need(IMAGES, pod(subject, volumes=volumes), subject, references)
     return None if found is None else found.logs
 
 
@@ -253,9 +254,9 @@ def test_wrong_value_of_kafka_configuration_is_reported():
 )  # fmt: skip
 def test_wrong_variable_of_kafka_is_reported(image, name, value, last):
     subject = {"name": "c", "image": image, "env": [{"name": name, "value": value}]}
-    found = unmet_need(pod(subject), subject, References())
+    found = unmet_need(IMAGES, pod(subject), subject, References())
     assert found is None if last is None else found.logs[-1].endswith(last)
-    assert names_options(subject)
+    assert names_options(IMAGES, subject)
 
 
 def test_line_without_value_of_grafana_configuration_is_reported():

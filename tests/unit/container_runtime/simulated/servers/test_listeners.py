@@ -5,13 +5,14 @@ import pytest
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.simulated.predictions import unknown_program
 from mockube.container_runtime.simulated.servers.listeners import listeners_of
+from tests.support.images import IMAGES
 
 NETEXEC = "registry.k8s.io/e2e-test-images/agnhost:2.47"
 
 
 def listeners(**container):
     pod = {"metadata": {"name": "p"}, "spec": {}}
-    return listeners_of(pod, {"name": "c", "image": "busybox", **container})
+    return listeners_of(IMAGES, pod, {"name": "c", "image": "busybox", **container})
 
 
 def script(text, **fields):
@@ -103,7 +104,7 @@ def test_port_that_an_argument_names_may_be_open():
 
 def test_script_in_an_annotation_stands_for_a_program_that_may_listen():
     pod = {"metadata": {"name": "p", "annotations": {"mockube.dev/run": "sleep 1d"}}, "spec": {}}
-    assert listeners_of(pod, {"name": "c", "image": "nginx"}).unknown == "the script in an annotation"
+    assert listeners_of(IMAGES, pod, {"name": "c", "image": "nginx"}).unknown == "the script in an annotation"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +138,7 @@ def test_empty_volume_is_filled_with_the_configuration_of_some_images(image, oth
         "initContainers": init,
         "volumes": [{"name": "e", "emptyDir": {}}],
     }
-    found = listeners_of({"metadata": {"name": "p"}, "spec": spec}, container)
+    found = listeners_of(IMAGES, {"metadata": {"name": "p"}, "spec": spec}, container)
     assert (not found.unknown) is is_known
 
 
@@ -158,10 +159,10 @@ def test_empty_volume_is_filled_with_the_configuration_of_some_images(image, oth
 def test_server_that_a_command_starts_with_options_is_known(image, fields, ports):
     container = {"name": "c", "image": image, **fields}
     pod = {"metadata": {"name": "p", "namespace": "n"}, "spec": {"containers": [container]}}
-    listeners = listeners_of(pod, container)
+    listeners = listeners_of(IMAGES, pod, container)
     assert sorted(listeners.ports) == ports
     assert all(listeners.ports.values())
-    assert unknown_program(pod, container, script_of({})) == ""
+    assert unknown_program(IMAGES, pod, container, script_of({})) == ""
 
 
 def test_server_of_a_configuration_in_a_file_is_not_known():
@@ -171,4 +172,4 @@ def test_server_of_a_configuration_in_a_file_is_not_known():
         "args": ["server", "-config=/vault/config/x.hcl"],
     }
     pod = {"metadata": {"name": "p", "namespace": "n"}, "spec": {"containers": [container]}}
-    assert unknown_program(pod, container, script_of({})) != ""
+    assert unknown_program(IMAGES, pod, container, script_of({})) != ""

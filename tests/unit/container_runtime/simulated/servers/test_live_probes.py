@@ -8,6 +8,7 @@ from mockube.container_runtime.simulated.servers.listeners import listeners_of
 from mockube.container_runtime.simulated.servers.live_probes import answer_from_files, fields_of_actions
 from mockube.container_runtime.simulated.servers.probe_answers import predicted_answer
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
+from tests.support.images import IMAGES
 
 
 def pod(*args, **fields):
@@ -35,7 +36,7 @@ def get(path="/", port=8080, **action):
 )
 def test_requests_with_an_effect_are_sent(args, fields, live):
     tree = pod(*args, **fields)
-    assert [*fields_of_actions(tree, tree["spec"]["containers"][0])] == live
+    assert [*fields_of_actions(IMAGES, tree, tree["spec"]["containers"][0])] == live
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_requests_with_an_effect_are_sent(args, fields, live):
     ],
 )
 def test_answers_of_netexec_to_probes_are_predicted(path, status, is_known):
-    answer = predicted_answer(pod("netexec"), PortProbe(port=8080, path=path), script_of({}), 0.0)
+    answer = predicted_answer(IMAGES, pod("netexec"), PortProbe(port=8080, path=path), script_of({}), 0.0)
     assert (answer.status, not answer.unknown) == (status, is_known)
 
 
@@ -66,7 +67,7 @@ def test_server_of_all_files_does_not_know_those_of_its_image(path, status, is_k
     tree = pod("test-webserver", volumeMounts=[{"name": "v", "mountPath": "/data"}])
     tree["spec"]["volumes"] = [{"name": "v", "emptyDir": {}}]
     container = tree["spec"]["containers"][0]
-    behavior = listeners_of(tree, container).ports[80]
+    behavior = listeners_of(IMAGES, tree, container).ports[80]
     files = FileSystem({"/data/a": FileEntry(data=b"x")})
-    answer = answer_from_files(tree, container, behavior, PortProbe(port=80, path=path), 0.0, files)
+    answer = answer_from_files(IMAGES, tree, container, behavior, PortProbe(port=80, path=path), 0.0, files)
     assert (answer.status if is_known else 200, not answer.unknown) == (status, is_known)

@@ -10,6 +10,7 @@ from mockube.container_runtime.simulated.servers.port_conflicts import (
     process_without_port,
 )
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
+from tests.support.images import IMAGES
 from tests.support.shell_network import ShellNetwork, run_script
 
 FIRST = container("first", image="nginx:1.25")
@@ -37,15 +38,15 @@ CONFIGURED = [{"name": "v", "mountPath": "/etc/nginx/conf.d"}]
 def test_second_server_on_a_port_ends(first, second, status, code):
     tree = pod(first, second)
     tree["status"]["containerStatuses"] = [status]
-    assert end_without_port(tree, first) is None
-    end = end_without_port(tree, second)
+    assert end_without_port(IMAGES, tree, first) is None
+    end = end_without_port(IMAGES, tree, second)
     assert (None if end is None else end.exit_code) == code
 
 
 def test_second_server_logs_why_it_ends():
     tree = pod(FIRST, SECOND)
     tree["status"]["containerStatuses"] = [RUNNING]
-    bind = failed_bind(tree, SECOND)
+    bind = failed_bind(IMAGES, tree, SECOND)
     assert (
         b"bind() to 0.0.0.0:80 failed (98: Address already in use)" in next(process_without_port(bind)).data
     )
@@ -59,9 +60,9 @@ def test_pod_with_two_servers_on_a_port_is_not_ready():
 def test_sidecar_is_before_the_containers():
     sidecar = FIRST | {"restartPolicy": "Always"}
     tree = pod(SECOND, init=[sidecar])
-    assert occupied_ports(tree, SECOND) == {80}
+    assert occupied_ports(IMAGES, tree, SECOND) == {80}
     tree["status"]["initContainerStatuses"] = [WAITING]
-    assert occupied_ports(tree, SECOND) == set()
+    assert occupied_ports(IMAGES, tree, SECOND) == set()
 
 
 def test_nc_on_a_port_in_use_fails():
@@ -99,13 +100,13 @@ EARLY, LATE = "2030-01-01T00:00:00Z", "2030-01-01T00:00:09Z"
 )
 def test_server_in_the_network_of_the_node_ends_if_another_pod_has_its_port(own, other, ends):
     tree, others = host_pod("2", own, FIRST), [host_pod("1", other, FIRST)]
-    assert (end_without_port(tree, FIRST, others) is not None) == ends
-    assert occupied_ports(tree, FIRST, others) == (frozenset({80}) if ends else frozenset())
+    assert (end_without_port(IMAGES, tree, FIRST, others) is not None) == ends
+    assert occupied_ports(IMAGES, tree, FIRST, others) == (frozenset({80}) if ends else frozenset())
 
 
 def test_server_on_another_port_of_the_node_runs():
     others = [host_pod("1", EARLY, container("c", image="redis"))]
-    assert end_without_port(host_pod("2", "", FIRST), FIRST, others) is None
+    assert end_without_port(IMAGES, host_pod("2", "", FIRST), FIRST, others) is None
 
 
 def test_pod_on_the_node_whose_port_is_in_use_is_in_back_off():

@@ -12,11 +12,12 @@ from mockube.container_runtime.simulated.shell.filesystem import (
     NoSuchFile,
     OperationNotPermitted,
 )
+from tests.support.images import IMAGES
 
 
 def identity(image="busybox", **context):
     container = {"name": "c", "image": image, "securityContext": context}
-    return identity_of({"metadata": {}, "spec": {"containers": [container]}}, container)
+    return identity_of(IMAGES, {"metadata": {}, "spec": {"containers": [container]}}, container)
 
 
 def dropped(*added, **context):
@@ -99,10 +100,10 @@ def test_file_in_proc_cannot_be_created():
 )  # fmt: skip
 def test_servers_that_start_as_root(image, line):
     container = {"name": "c", "image": image}
-    failed = failed_by_capabilities(container, dropped())
+    failed = failed_by_capabilities(IMAGES, container, dropped())
     assert failed is not None
     assert (failed.lines[-1], failed.exit_code) == (line, 1)
-    assert failed_by_capabilities(container, dropped("CHOWN", "SETGID", "SETUID")) is None
-    assert failed_by_capabilities(container, identity()) is None
-    assert failed_by_capabilities(container, dropped(runAsUser=101)) is None
-    assert failed_by_capabilities({**container, "command": ["sleep", "1"]}, dropped()) is None
+    assert failed_by_capabilities(IMAGES, container, dropped("CHOWN", "SETGID", "SETUID")) is None
+    assert failed_by_capabilities(IMAGES, container, identity()) is None
+    assert failed_by_capabilities(IMAGES, container, dropped(runAsUser=101)) is None
+    assert failed_by_capabilities(IMAGES, {**container, "command": ["sleep", "1"]}, dropped()) is None

@@ -4,6 +4,7 @@ import pytest
 
 from mockube.container_runtime.simulated.programs.program import CommandContext, program_of
 from mockube.container_runtime.simulated.shell.access import ContainerUser
+from tests.support.images import IMAGES
 
 
 def run(image, script, **context):
@@ -12,7 +13,7 @@ def run(image, script, **context):
         "command": ["sh", "-c", script],
         "terminationMessagePolicy": "FallbackToLogsOnError",
     }
-    return program_of(described, CommandContext(**context))
+    return program_of(IMAGES, described, CommandContext(**context))
 
 
 @pytest.mark.parametrize(

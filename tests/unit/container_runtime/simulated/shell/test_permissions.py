@@ -7,6 +7,7 @@ from mockube.container_runtime.simulated.shell.access import ContainerUser
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem, NoSuchFile
 from mockube.container_runtime.simulated.shell.process import Host
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from tests.support.images import IMAGES
 from tests.support.shell_scripts import NOW, run
 
 FILES = {
@@ -206,7 +207,7 @@ def test_file_that_may_not_be_moved_is_not_copied():
 )
 def test_programs_of_debian_have_the_words_of_coreutils(text, words, code):
     host = container()
-    host.installed = programs_of_image("debian")
+    host.installed = programs_of_image(IMAGES, "debian")
     assert script(text, host) == ("", f"{words}\n", code)
 
 

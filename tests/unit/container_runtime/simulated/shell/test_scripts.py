@@ -9,6 +9,7 @@ from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Host, Output, UnknownProgram
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from tests.support import shell_scripts
+from tests.support.images import IMAGES
 from tests.support.shell_scripts import NOW
 
 FILES = {
@@ -316,7 +317,7 @@ def test_cp_and_mv_say_which_file_they_make():
     ],
 )  # fmt: skip
 def test_tail_waits_for_a_file_that_it_follows_by_name(image, command, output, errors):
-    host = container(installed=programs_of_image(image))
+    host = container(installed=programs_of_image(IMAGES, image))
     written, messages, *_ = script(f"{command} & sleep 2; echo a > /data/x; sleep 2; kill $! 2>&-", host=host)
     assert (written, messages.splitlines()[: len(errors)]) == (output, [f"tail: {line}" for line in errors])
 
@@ -366,5 +367,5 @@ LINKED = "mkdir -p /t/d; echo two > /t/d/f; cd /t; ln -s d/f lf; ln -s d ld; ln 
 )
 def test_recursive_grep_follows_links_as_its_project_does(image, command, output):
     """The files of a ConfigMap are links, through one that leads to their folder."""
-    host = container(installed=programs_of_image(image))
+    host = container(installed=programs_of_image(IMAGES, image))
     assert script(LINKED + command, host=host)[:2] == (output, "")
