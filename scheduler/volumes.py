@@ -380,10 +380,9 @@ def _has_capacities(claim: ReadOnlyTree, storage_class: ReadOnlyTree, storage: S
 def _is_sufficient(capacity: ReadOnlyTree, node: ReadOnlyTree, size: Quantity) -> bool:
     """Return whether a capacity is available on a node and has space for a volume."""
     limit = capacity.get("maximumVolumeSize") or capacity.get("capacity")
-    topology = capacity.get("nodeTopology")
-    if limit is None or topology is None or quantity.from_json(limit) < size:
+    if limit is None or quantity.from_json(limit) < size:
         return False
-    return from_label_selector(topology).matches(meta.labels(node))
+    return from_label_selector(capacity.get("nodeTopology")).matches(meta.labels(node))
 
 
 def _as_term(topology: ReadOnlyTree) -> ReadOnlyTree:

@@ -143,3 +143,12 @@ def test_empty_selector_counts_no_pods():
     cache = cache_of("a")
     update(cache, "a", labels=WEB)
     assert cache.matching_counts("default", from_label_selector({})) == {}
+
+
+def test_mark_of_a_node_makes_it_the_last_change_if_it_is_known():
+    cache = cache_of("a", "b")
+    before = cache.generation
+    cache.mark_changed("missing")
+    assert (cache.generation, [*cache._generations]) == (before, ["a", "b"])
+    cache.mark_changed("a")
+    assert (cache.generation, [*cache._generations]) == (before + 1, ["b", "a"])

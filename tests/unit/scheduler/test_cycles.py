@@ -3,8 +3,9 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
-from mockube.apimachinery.status import Conflict
+from mockube.apimachinery.status import Conflict, ServiceUnavailable
 from mockube.client import kinds
 from mockube.client.resources import Key
 from mockube.scheduler.algorithm import SchedulingAlgorithm
@@ -13,13 +14,14 @@ from mockube.scheduler.binding_cycle import BindingCycle
 from mockube.scheduler.choice import FeasibleNodes
 from mockube.scheduler.failure_handler import FailureHandler
 from mockube.scheduler.monitor import SchedulerMonitor
+from mockube.scheduler.preemption import Candidate
 from mockube.scheduler.preemption_executor import PreemptionExecutor, PreemptionsInProgress
 from mockube.scheduler.profiles import DEFAULT_SETTINGS
 from mockube.scheduler.reporting import PodReporter
 from mockube.scheduler.scheduling_cycle import SchedulingCycle
 from mockube.scheduler.volumes import ClaimBinding
 from tests.support.controllers.scheduler_objects import node, pod
-from tests.support.controllers.scheduler_parts import SchedulerParts
+from tests.support.controllers.scheduler_parts import RecordingClient, SchedulerParts
 from tests.support.event_loop import yield_to_loop
 
 WEB = Key("default", "web")
@@ -278,3 +280,54 @@ async def test_end_waits_for_the_bindings_in_progress(cycles):
     response.set()
     await end
     assert binding.done()
+
+
+class Refusing(RecordingClient):
+    """A client whose deletions of some pods fail."""
+
+    def __init__(self, refused):
+        super().__init__()
+        self.deleted = []
+        self._refused = refused
+
+    async def delete(self, _, key, **__):
+        if key.name in self._refused:
+            raise ServiceUnavailable("no")
+        self.deleted.append(key.name)
+
+
+async def test_last_victim_stays_if_another_one_cannot_be_evicted(cycles, caplog):
+    client = Refusing({"first"})
+    context = replace(cycles.context, client=client)
+    pods = [pod("first", nodeName="a"), pod("last", nodeName="a")]
+    victims = [cycles.info(each) for each in pods]
+    resumed = []
+    executor = PreemptionExecutor(
+        context, cycles.preemptions._in_progress, cycles.reporter.recorder_of, resumed.append
+    )
+    preemptor = cycles.info(pod("web", schedulerName="default-scheduler"))
+    executor.preempt(preemptor, Candidate(node="a", victims=victims, pdb_violations=0), [])
+    await executor.finish()
+    assert (client.deleted, resumed) == ([], [WEB])
+    assert "preemption on node a failed: no" in caplog.text
+
+
+async def test_victim_with_the_condition_is_deleted_without_a_patch(cycles):
+    message = "default-scheduler: preempting to accommodate a higher priority pod"
+    marked = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": message,
+        "observedGeneration": 0,
+    }
+    preemptor = cycles.info(pod("web", schedulerName="default-scheduler"))
+    for name, conditions in (("new", []), ("marked", [marked])):
+        victim = cycles.info(pod(name, nodeName="a", status={"conditions": conditions}))
+        cycles.preemptions.preempt(preemptor, Candidate(node="a", victims=[victim], pdb_violations=0), [])
+        await cycles.preemptions.finish()
+    assert [(verb, key.name) for verb, _, key, *_ in cycles.client.requests] == [
+        ("patch", "new"),
+        ("delete", "new"),
+        ("delete", "marked"),
+    ]

@@ -187,3 +187,21 @@ def test_pod_waits_for_its_claims(informers, state):
     assert waits_for_claims(made, claims)
     named = PodView.of({**made.object, "status": {"resourceClaimStatuses": [{"name": "c"}]}})
     assert not waits_for_claims(named, claims)
+
+
+def test_released_allocation_moves_the_pods_that_wait_for_claims(informers):
+    events = []
+    state = DeviceState(informers, lambda *event: events.append(event), lambda _: None)
+    state.forget(["uid-c"])
+    assert events == [("ResourceClaim", None)]
+
+
+def test_class_of_an_extended_resource_is_known(informers):
+    events = []
+    state = DeviceState(informers, lambda kind, _: events.append(kind), lambda _: None)
+    handled = []
+    state._extended_classes.handle = handled.append
+    informers.of(DEVICE_CLASSES).put(
+        {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "e.x/gpu"}}
+    )
+    assert (events, len(handled)) == (["DeviceClass"], 1)

@@ -185,3 +185,11 @@ async def test_devices_are_tracked_from_the_first_pod_that_needs_them(parts):
     claim = {"metadata": {"name": "gpu", "namespace": "default", "uid": "gpu", "resourceVersion": "1"}}
     parts.put({**claim, "spec": {}, "status": {}}, resource=kinds.RESOURCE_CLAIMS)
     assert parts.active == 2
+
+
+async def test_nomination_of_an_assumed_pod_is_not_followed(parts):
+    parts.put_nodes(node("a"))
+    parts.put(pod("web"))
+    parts.assume(pod("web"))
+    parts.put(pod("web", metadata=NEW, status={"nominatedNodeName": "a"}))
+    assert nominees(parts) == []

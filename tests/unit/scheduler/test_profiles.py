@@ -134,6 +134,10 @@ def test_prefilter_stays_on_if_filter_is_disabled():
             'plugin "VolumeBinding" is on at reserve and off at filter, which mockube does not support',
         ),
         (
+            {"reserve": {"disabled": names("VolumeBinding")}},
+            'plugin "VolumeBinding" is on at filter and off at reserve, which mockube does not support',
+        ),
+        (
             {"preScore": {"disabled": names("TaintToleration")}},
             'plugin "TaintToleration" is on at score and off at preScore, which mockube does not support',
         ),

@@ -160,6 +160,14 @@ REFUSED = {
             'supported values: "DoNotSchedule", "ScheduleAnyway"]'
         ),
     ),
+    "constraint without action": (
+        HEAD
+        + args(
+            "PodTopologySpread",
+            "{defaultingType: List, defaultConstraints: [{topologyKey: zone, maxSkew: 1}]}",
+        ),
+        f"{PLACE}.defaultConstraints[0].whenUnsatisfiable: Required value: can not be empty",
+    ),
     "resources": (
         HEAD + args("NodeResourcesBalancedAllocation", "{resources: [{name: cpu, weight: 2}, {name: cpu}]}"),
         (

@@ -155,3 +155,32 @@ def test_extender_is_interested_in_pods_with_its_resources(spec, is_interested):
     managed = (ExtenderManagedResource(name="e.com/x"),)
     extender = HTTPExtender(access_of(Extender(url_prefix="http://a", managed_resources=managed)))
     assert extender.is_interested(info(pod(**spec))) is is_interested
+
+
+class Answering(HTTPExtender):
+    """An extender whose responses are given."""
+
+    def __init__(self, answer, **fields):
+        super().__init__(access_of(Extender(url_prefix="http://x", preempt_verb="preempt", **fields)))
+        self._answer = answer
+
+    async def _send(self, *_):
+        return self._answer
+
+
+VICTIMLESS = {"NodeNameToMetaVictims": {"a": {"Pods": []}}}
+
+
+async def test_node_without_victims_is_passed_over_only_by_an_ignorable_extender():
+    nodes = snapshot([node("a")])
+    assert await Answering(VICTIMLESS, ignorable=True).process_preemption(info(pod()), [], nodes) == []
+    with pytest.raises(ExtenderError):
+        await Answering(VICTIMLESS).process_preemption(info(pod()), [], nodes)
+
+
+@pytest.mark.parametrize("error", [ConnectionRefusedError(), ConnectionRefusedError(111, "refused")])
+def test_refused_connection_has_gos_message(error):
+    cause = OSError("cannot connect")
+    cause.__cause__ = error
+    assert module._problem(cause, "http://x/filter") == "dial tcp x:80: connect: connection refused"
+    assert module._problem(cause, "https://x/filter").startswith("dial tcp x:443: ")
