@@ -1,3 +1,8 @@
 """The sites whose rule nobody can miss, with the reason: what they decide is decided once more, or only saves time."""
 
-EQUIVALENT_SITES: dict[tuple[str, str], str] = {}
+EQUIVALENT_SITES: dict[tuple[str, str], str] = {
+    (
+        "publisher/gateways.py",
+        "Gateways._sync_route: `route is not None and parents` without and `route is not None`",
+    ): "a removed route has no parents",
+}

@@ -92,3 +92,11 @@ def test_replaced_port_is_read_from_record():
     replaced = Endpoint("::1", 41000)
     assert str(replaced) == "[::1]:41000"
     assert endpoint_of(port, {"default.web.80.node-port": str(replaced)}) == replaced
+
+
+def test_first_address_of_a_load_balancer_counts_and_a_name_is_none():
+    named = service("LoadBalancer", {"port": 80})
+    named["status"]["loadBalancer"]["ingress"] = [{"hostname": "x.example"}, {"ip": "127.10.0.7"}]
+    assert endpoints(named) == [("127.10.0.7", (80, 8080, 0))]
+    named["status"]["loadBalancer"]["ingress"] = [{"hostname": "x.example"}]
+    assert endpoints(named) == []

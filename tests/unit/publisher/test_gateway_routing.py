@@ -308,3 +308,37 @@ def test_path_is_normalised_for_rules_and_backends(target, expected):
 def test_path_with_an_escaped_slash_is_redirected_to_that_without(target, location):
     found = router(route("r", rule("public", path("/public")))).decide(request(target))
     assert (found.status, found.headers) == (307, [("Location", location)])
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"allowedRoutes": {"kinds": [{"kind": "TCPRoute"}]}}, "NotAllowedByListeners"),
+        ({"allowedRoutes": {"kinds": [{"kind": "TCPRoute"}, {"kind": "HTTPRoute"}]}}, "Accepted"),
+        ({"protocol": "TCP"}, "NotAllowedByListeners"),
+    ],
+)
+def test_listener_has_the_kinds_of_routes_that_it_allows(fields, reason):
+    tree = gateway({**listener(), **fields})
+    assert parent(route("r", rule("web")), tree).reason == reason
+
+
+def test_listener_with_unknown_protocol_is_not_programmed():
+    http, raw = gateway_status(gateway(listener(), listener("raw", "TCP", 9)), "127.0.0.1", {}, {}, NOW)[
+        "listeners"
+    ]
+    assert http["supportedKinds"] == [{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute"}]
+    assert conditions_by_type(http["conditions"])["Programmed"][:2] == ("True", "Programmed")
+    assert raw["supportedKinds"] == []
+    assert conditions_by_type(raw["conditions"])["Programmed"][:2] == ("False", "Invalid")
+
+
+def test_parents_of_other_controllers_stay_in_the_status_of_a_route():
+    tree = route("r", rule("web"))
+    first = route_status(tree, [parent(tree, gateway())], lambda _: "c", "2025-01-01T00:00:00Z")
+    other = {"parentRef": {"name": "far"}, "controllerName": "x", "conditions": []}
+    again = {**tree, "status": {"parents": [*first["parents"], other]}}
+    found = route_status(again, [parent(again, gateway())], lambda _: "c", NOW)["parents"]
+    assert [each["parentRef"]["name"] for each in found] == ["far", "gw"]
+    times = {each["lastTransitionTime"] for each in found[1]["conditions"]}
+    assert times == {"2025-01-01T00:00:00Z"}

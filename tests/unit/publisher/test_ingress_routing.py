@@ -277,3 +277,93 @@ def test_headers_whose_names_a_backend_may_read_as_others_go_no_further_with_ngi
     names = {"host": "a.example", "x_forwarded_for": "1", "x.y": "2", "x-z": "3"}
     decided = router(rules).decide(structs.replace(request("/"), headers=names))
     assert [name for name, value in decided.headers if not value] == ["x_forwarded_for", "x.y"]
+
+
+@pytest.mark.parametrize(
+    ("path", "annotations", "header"),
+    [
+        ("/a(/|$)(.*)", {"x_forwarded_prefix": "/a", "rewrite_target": "/$2", "use_regex": "true"}, "/a"),
+        ("/a", {"x_forwarded_prefix": "/a"}, None),
+        ("/a(/|$)(.*)", {"rewrite_target": "/$2", "use_regex": "true"}, None),
+    ],
+)
+def test_prefix_is_forwarded_with_rewritten_paths_only(path, annotations, header):
+    kind = "ImplementationSpecific" if "(" in path else "Prefix"
+    found = router(ingress("i", (path, kind, "s"), host="a.example", **annotations)).decide(request("/a/b"))
+    assert dict(found.headers).get("X-Forwarded-Prefix") == header
+
+
+KNOWN = [
+    "allowlist-source-range",
+    "app-root",
+    "backend-protocol",
+    "canary",
+    "canary-by-cookie",
+    "canary-by-header",
+    "canary-by-header-pattern",
+    "canary-by-header-value",
+    "canary-weight",
+    "canary-weight-total",
+    "denylist-source-range",
+    "force-ssl-redirect",
+    "permanent-redirect",
+    "permanent-redirect-code",
+    "preserve-trailing-slash",
+    "proxy-body-size",
+    "proxy-read-timeout",
+    "rewrite-target",
+    "ssl-redirect",
+    "temporal-redirect",
+    "temporal-redirect-code",
+    "upstream-vhost",
+    "use-regex",
+    "whitelist-source-range",
+    "x-forwarded-prefix",
+    "client-body-buffer-size",
+    "connection-proxy-header",
+    "custom-http-errors",
+    "enable-access-log",
+    "enable-opentelemetry",
+    "enable-rewrite-log",
+    "http2-push-preload",
+    "load-balance",
+    "proxy-buffer-size",
+    "proxy-buffering",
+    "proxy-buffers-number",
+    "proxy-busy-buffers-size",
+    "proxy-connect-timeout",
+    "proxy-http-version",
+    "proxy-max-temp-file-size",
+    "proxy-next-upstream",
+    "proxy-next-upstream-timeout",
+    "proxy-next-upstream-tries",
+    "proxy-redirect-from",
+    "proxy-redirect-to",
+    "proxy-request-buffering",
+    "proxy-send-timeout",
+    "proxy-ssl-name",
+    "proxy-ssl-secret",
+    "proxy-ssl-server-name",
+    "proxy-ssl-verify",
+    "service-upstream",
+    "ssl-ciphers",
+    "ssl-prefer-server-ciphers",
+    "upstream-hash-by",
+    "websocket-services",
+]
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_annotation_with_its_effect_or_without_a_visible_one_is_not_reported(name):
+    assert unknown_annotations(ingress("i", **{name: "http"})) == []
+
+
+def test_errors_of_traefik_have_its_texts():
+    texts = {status: router(controller=TRAEFIK).error_body(status) for status in (404, 502, 503, 504, 500)}
+    assert texts == {
+        404: b"404 page not found\n",
+        502: b"Bad Gateway",
+        503: b"no available server\n",
+        504: b"Gateway Timeout",
+        500: b"",
+    }
