@@ -19,16 +19,24 @@ LONGEST_SECONDS = 20
 """The processor time of the tests that are run on a mutant: hundreds of them reach some lines."""
 SERVER = "server"
 """What is not changed by a choice of rules, but by all mutants of `mutants.py`."""
+
+
+class Package(NamedTuple):
+    folder: str
+    """Its tests are in the same folder of tests/unit."""
+    killed_share: float
+    """The share of the mutants that must be killed: 95 % is the aim, a smaller one what was true when it was measured last."""
+
+
 PACKAGES = {
-    "scheduler": "scheduler",
-    "controllers": "controller_manager",
-    "kubelet": "kubelet",
-    "runtime": "container_runtime",
-    "publisher": "publisher",
-    "explanations": "explanations",
-    "operators": "mockube/operators",
+    "scheduler": Package("scheduler", 0.8),
+    "controllers": Package("controller_manager", 0.5),
+    "kubelet": Package("kubelet", 0.45),
+    "runtime": Package("container_runtime", 0.0),  # never measured
+    "publisher": Package("publisher", 0.8),
+    "explanations": Package("explanations", 0.95),
+    "operators": Package("mockube/operators", 0.55),
 }
-"""The folder of each package, whose tests are in tests/unit."""
 
 
 class PackageRules(NamedTuple):

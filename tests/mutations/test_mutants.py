@@ -12,7 +12,7 @@ from tests.mutations.package import PACKAGES, SERVER
 from tests.support.server.memory_api import running_api
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 1200
+SECONDS = 2400
 """The run-times need most of it when nothing of them is recorded yet."""
 
 
