@@ -40,7 +40,7 @@ def read_object(registry: Registry, context: RequestContext, options: WriteOptio
     api_version, kind = expected_type(context)
     parsed = _parse(context.body, kind)
     tree, text = parsed.tree, parsed.text
-    sent_type = (_version(tree.get("apiVersion")) or api_version, tree.get("kind") or kind)
+    sent_type = (_sent_version(tree.get("apiVersion"), api_version), tree.get("kind") or kind)
     if context.is_unstructured:
         _check_has_kind(context, parsed)
         tree, text = with_whole_numbers(tree, text)
@@ -57,18 +57,18 @@ def read_object(registry: Registry, context: RequestContext, options: WriteOptio
     new_object: Tree = {"kind": kind, "apiVersion": api_version} | decoded.tree
     if type_error is not None:
         new_object["kind"] = kind
-    new_object["apiVersion"] = _version(new_object["apiVersion"]) or api_version
+    new_object["apiVersion"] = _sent_version(new_object["apiVersion"], api_version)
     registry.scheme.rules.default(api_version, kind, new_object)
     if context.report.audited is not None:
         context.report.audited.set_object(new_object)
     return SentObject(new_object, type_error)
 
 
-def _version(api_version: Any) -> Any:
-    """Return an apiVersion as Go parses it: "/v1" is v1 of the core group."""
-    if isinstance(api_version, str) and api_version.startswith("/") and api_version.count("/") == 1:
-        return api_version[1:]
-    return api_version
+def _sent_version(sent: Any, expected: str) -> Any:
+    """Return an apiVersion as Go reads it: "/v1" is v1 of the core group, and the expected group without a version has the expected one."""
+    if isinstance(sent, str) and sent.startswith("/") and sent.count("/") == 1:
+        sent = sent[1:]
+    return expected if not sent or sent == expected.rpartition("/")[0] + "/" else sent
 
 
 def with_whole_numbers(tree: Tree, text: bytes) -> tuple[Tree, bytes]:
@@ -229,6 +229,8 @@ def _check_kind(
         raise _version_mismatch(sent_type[0], expected[0])
     version = gotext.quote(sent_type[0].rpartition("/")[2])
     problem = not_converted(registry, sent_type, f"{internal_package(expected[0])}.{expected[1]}")
+    if sent_type[0].endswith("/"):
+        problem = missing_version(parsed)
     if registry.scheme.schemas.kind(*sent_type) is not None:
         try:
             decode_as(registry, parsed.tree, sent_type, text=parsed.text)
@@ -306,6 +308,13 @@ _MALFORMED_VERSION: Final = "unexpected GroupVersion string: {}"
 def missing_kind(text: str) -> str:
     """Return upstream's error for an object without a Go struct whose kind is missing."""
     return f"Object 'Kind' is missing in '{text}'"
+
+
+def missing_version(parsed: ParsedObject) -> str:
+    """Return upstream's error for an apiVersion with a group alone."""
+    return (
+        f"Object 'apiVersion' is missing in '{gotext.decode_utf8(parsed.text or orjson.dumps(parsed.tree))}'"
+    )
 
 
 def _check_has_kind(context: RequestContext, parsed: ParsedObject) -> None:

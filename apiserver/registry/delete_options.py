@@ -11,7 +11,7 @@ from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver.schema.decode import DecodeError
-from mockube.apiserver.wire.parse import UnreadableBody, parse
+from mockube.apiserver.wire.parse import ParsedObject, UnreadableBody, parse
 
 from . import body
 from .registry import Registry
@@ -95,7 +95,7 @@ def _from_body(registry: Registry, context: RequestContext) -> Tree:
     try:
         parsed = parse(context.body.data, context.body.media_type)
         sent = {} if parsed.tree is None else parsed.tree
-        _check_kind(sent)
+        _check_kind(sent, parsed)
         typed = sent | {"kind": KIND, "apiVersion": "v1"}
         tree: Tree = body.decode_as(registry, typed, text=parsed.text).tree
     except UnreadableBody as error:
@@ -107,9 +107,11 @@ def _from_body(registry: Registry, context: RequestContext) -> Tree:
     return tree
 
 
-def _check_kind(tree: Any) -> None:
-    """Refuse options of another kind; any group and version is allowed."""
+def _check_kind(tree: Any, parsed: ParsedObject) -> None:
+    """Refuse options of another kind, or of another group without a version; any group with a version is allowed."""
     api_version, kind = body.type_of(tree)
+    if api_version.endswith("/") and api_version not in ("/", f"{META}/"):
+        raise status.BadRequest(body.missing_version(parsed))
     if kind in ("", KIND):
         return
     version = api_version or f"{META}/v1"

@@ -48,6 +48,32 @@ async def test_body_of_another_kind_is_refused(api, sent, problem):
     assert await api.stored(ONE) is None
 
 
+async def test_group_of_the_url_without_version_has_its_version(api):
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    lease = {"apiVersion": "coordination.k8s.io/", "kind": "Lease", "metadata": {"name": "a"}}
+    answer = await api.create(leases, lease)
+    assert (answer.code, answer.body["apiVersion"]) == (201, "coordination.k8s.io/v1")
+
+
+async def test_other_group_without_version_is_refused(api):
+    body = b'{"apiVersion": "a/", "kind": "ConfigMap", "metadata": {"name": "a"}}'
+    answer = await api.send("POST", CONFIG_MAPS, body)
+    missing = f"Object 'apiVersion' is missing in '{body.decode()}'"
+    assert answer.refusal == (
+        400,
+        f'ConfigMap in version "" cannot be handled as a ConfigMap: {missing}',
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "code"), [("a/", 400), ("meta.k8s.io/", 404), ("a/v1", 404), ("/", 404), ("", 404)]
+)
+async def test_options_of_deletion_have_group_with_version(api, version, code):
+    answer = await api.delete(ONE, {"apiVersion": version, "kind": "DeleteOptions"})
+    assert answer.code == code
+    assert ("Object 'apiVersion' is missing in " in answer.message) is (code == 400)
+
+
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
