@@ -170,7 +170,7 @@ async def test_refusal_after_changed_role_offers_its_rules():
         assert status["remedies"][0]["text"].startswith("Undo what bob changed")
 
 
-async def test_refusal_of_a_user_that_never_had_the_right_has_no_origin():
+async def test_refusal_without_an_earlier_right_has_no_origin():
     async with running_with_roles() as client:
         await allow(client, "ada", [{"apiGroups": [""], "resources": ["pods"], "verbs": ["create"]}])
         assert (await client.delete(f"{ROLES}/clusterrolebindings/b")).status == 200
