@@ -238,9 +238,14 @@ class Workers:
                     report.is_flaky = True
             self._report(reports)
 
+    @property
+    def _cache(self) -> pytest.Cache | None:
+        """None with `-p no:cacheprovider`."""
+        return getattr(self._config, "cache", None)
+
     def _replace_last_flaky(self, names: Collection[str]) -> set[str]:
         """Return the flaky tests of the last run of all tests, and note those of this one."""
-        cache = self._config.cache
+        cache = self._cache
         if cache is None or not runs_every_folder(self._config):
             return set()
         file = Path(os.environ.get(FLAKY_FILE) or cache.mkdir("workers") / "flaky")
@@ -250,8 +255,8 @@ class Workers:
 
     def _write_costs(self) -> None:
         """Note the processor seconds of each test: `make slow` prints the most expensive ones."""
-        if self._config.cache is not None:
-            file = self._config.cache.mkdir("workers") / COSTS
+        if self._cache is not None:
+            file = self._cache.mkdir("workers") / COSTS
             known = orjson.loads(file.read_bytes()) if file.exists() else {}
             file.write_bytes(orjson.dumps({**known, **self._costs}))
 

@@ -169,6 +169,13 @@ def test_test_that_passes_alone_is_flaky(run_tests):
 
 
 @pytest.mark.thorough
+def test_failure_is_reported_where_nothing_is_kept(run_tests):
+    code, printed = run_tests("def test_failure(): assert 1 == 2", "-p", "no:cacheprovider")
+    assert code == 1
+    assert "1 failed in" in printed
+
+
+@pytest.mark.thorough
 def test_more_than_three_flaky_tests_fail(run_tests):
     code, printed = run_tests("".join(FLAKY.format(name=f"race_{number}") for number in range(4)))
     assert code == 1
