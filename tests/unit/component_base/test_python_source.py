@@ -30,6 +30,7 @@ def early_collections():
     gc.set_threshold(*thresholds)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("early_collections")
 def test_garbage_that_parses_source_does_not_disturb():
     ParsingGarbage()

@@ -29,6 +29,7 @@ def no_collections():
     gc.enable()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("function", "run", "error"),
     [

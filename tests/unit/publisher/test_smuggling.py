@@ -75,6 +75,7 @@ async def proxied(case, pieces):
     return statuses_in(client.received, methods_of(case)), backend.forwarded("a.example")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("case", cases("publisher"))
 async def test_request_is_refused_or_forwarded_in_one_form(case):
     assert await proxied(case, [case.send]) == (case.statuses, case.forwarded)

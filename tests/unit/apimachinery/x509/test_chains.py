@@ -50,6 +50,7 @@ def test_chain_has_gos_error(recorded: RecordedCase) -> None:
     assert _error_of(recorded.case) == recorded.error
 
 
+@pytest.mark.thorough
 def test_random_chains_have_gos_errors() -> None:
     answers = {one.case.name: (_error_of(one.case), one.error) for one in OTHERS}
     assert len(answers) == 1000

@@ -30,6 +30,7 @@ def test_difference_shows_one_changed_line_with_its_context(count):
     assert [line[0] for line in text.splitlines()[1:]] == [*"   -+   "]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [3, LARGE])
 def test_equal_specs_have_no_difference(count):
     assert difference("core.PodSpec", spec(count), spec(count)) == ""

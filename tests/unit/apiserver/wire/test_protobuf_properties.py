@@ -6,6 +6,7 @@ Trees are generated from the message table in the form that Go decodes to, so th
 import contextlib
 
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -133,6 +134,7 @@ def values(field, depth):
     return st.nothing() if too_deep else trees(field.element_type, depth + 1)
 
 
+@pytest.mark.thorough
 @given(st.data(), st.sampled_from(MESSAGES))
 def test_any_tree_round_trips(data, message):
     tree = data.draw(trees(message))

@@ -85,6 +85,7 @@ async def run(*command, terminal=False, **fields):
         await process.end()
 
 
+@pytest.mark.thorough
 async def test_process_of_a_namespace_has_its_exit_code_and_its_output(tmp_path):
     if not (await NamespaceSupport(tmp_path).check()).processes:
         pytest.skip("this machine allows no namespaces of processes")
@@ -96,6 +97,7 @@ async def test_process_of_a_namespace_has_its_exit_code_and_its_output(tmp_path)
     assert (code, output.startswith("/dev/pts/")) == (3, True)  # the first process ignores its own signal
 
 
+@pytest.mark.thorough
 async def test_command_has_no_files_of_the_loop():
     code, output = await run("/bin/sh", "-c", "ls /proc/self/fd")
     assert (code, output.split()) == (0, ["0", "1", "2", "3"])  # the last one is that of ls
@@ -105,6 +107,7 @@ def open_files():
     return {path.name: path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()}
 
 
+@pytest.mark.thorough
 async def test_command_does_not_join_a_process_that_has_ended():
     await run("/bin/true")  # the loop opens its files once
     before = open_files()
@@ -113,6 +116,7 @@ async def test_command_does_not_join_a_process_that_has_ended():
     assert open_files() == before
 
 
+@pytest.mark.thorough
 async def test_start_that_fails_leaves_no_file_open():
     await run("/bin/true")
     before = open_files()
@@ -123,6 +127,7 @@ async def test_start_that_fails_leaves_no_file_open():
     assert open_files() == before
 
 
+@pytest.mark.thorough
 async def test_process_that_cannot_be_watched_is_killed(tmp_path, monkeypatch):
     if not (await NamespaceSupport(tmp_path).check()).processes:
         pytest.skip("this machine allows no namespaces of processes")
@@ -139,6 +144,7 @@ async def test_process_that_cannot_be_watched_is_killed(tmp_path, monkeypatch):
     await event_loop.until(lambda: open_files() == before)  # the loop closes them in a later iteration
 
 
+@pytest.mark.thorough
 def test_files_above_the_limit_are_closed():
     def open_file_and_lower_limit():
         os.dup2(0, 200)
@@ -171,6 +177,7 @@ async def cancelled(work):
     return started
 
 
+@pytest.mark.thorough
 async def test_watch_that_is_cancelled_while_it_begins_can_be_ended():
     watch = GroupWatch()
     started = await cancelled(watch.begin())
@@ -180,6 +187,7 @@ async def test_watch_that_is_cancelled_while_it_begins_can_be_ended():
     assert len(started) == 1
 
 
+@pytest.mark.thorough
 async def test_process_that_is_cancelled_while_it_starts_is_killed():
     spec = CommandSpec(
         argv=[sys.executable, "-c", "import time; time.sleep(1000)"],

@@ -55,6 +55,7 @@ def own_filter():
     return next(line for line in lines if line.startswith("Seccomp:"))
 
 
+@pytest.mark.thorough
 async def test_process_reads_files_of_the_machine(tmp_path):
     outside = tmp_path / "outside"
     outside.write_text("of the machine")
@@ -65,10 +66,12 @@ async def test_process_reads_files_of_the_machine(tmp_path):
     assert "written" in os.listdir(tmp_path)  # noqa: PTH208 - a name alone
 
 
+@pytest.mark.thorough
 async def test_process_has_no_filter_of_system_calls(tmp_path):
     assert await output(tmp_path, "grep", "^Seccomp:", "/proc/self/status") == f"{own_filter()}\n"
 
 
+@pytest.mark.thorough
 async def test_process_has_the_limits_of_the_manager(tmp_path):
     cpus = f"{len(os.sched_getaffinity(0))}\n"
     assert await output(tmp_path, "nproc", cpu="100m", **{"ephemeral-storage": "1Mi"}) == cpus
@@ -77,6 +80,7 @@ async def test_process_has_the_limits_of_the_manager(tmp_path):
     assert int(found) == processes
 
 
+@pytest.mark.thorough
 async def test_process_has_the_network_of_the_machine(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         script = (
@@ -85,11 +89,13 @@ async def test_process_has_the_network_of_the_machine(tmp_path):
         assert await output(tmp_path, sys.executable, "-c", script) == "connected\n"
 
 
+@pytest.mark.thorough
 async def test_user_is_that_of_the_machine(tmp_path):
     assert await output(tmp_path, "id", "-u") == f"{os.getuid()}\n"
     assert await output(tmp_path, "readlink", "/proc/self/ns/user") == f"{namespace('user')}\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["ipc", "time", "cgroup"])
 async def test_process_shares_ipc_and_time_of_the_machine(tmp_path, kind):
     assert await output(tmp_path, "readlink", f"/proc/self/ns/{kind}") == f"{namespace(kind)}\n"

@@ -88,6 +88,7 @@ async def test_capabilities_are_those_of_the_security_context(context, bounding,
     assert await privileges(spec_of(context, user=1234)) == (of_another_user, gains_nothing)
 
 
+@pytest.mark.thorough
 @of_root
 @on_linux
 async def test_privileged_process_has_all_capabilities_of_this_one():
@@ -95,12 +96,14 @@ async def test_privileged_process_has_all_capabilities_of_this_one():
     assert found[3] == OWN[0][3]
 
 
+@pytest.mark.thorough
 @on_linux
 async def test_process_of_any_user_gains_nothing_if_its_context_says_so():
     found = [await privileges(spec_of({"allowPrivilegeEscalation": allowed})) for allowed in (False, True)]
     assert [gains_nothing for _, gains_nothing in found] == [True, False]
 
 
+@pytest.mark.thorough
 @of_root
 @on_linux
 async def test_program_of_root_gives_no_rights_to_process_that_gains_nothing(program_of_root):
@@ -110,6 +113,7 @@ async def test_program_of_root_gives_no_rights_to_process_that_gains_nothing(pro
     assert await output(spec_of(context, user=1234, argv=command)) == "1234\n"
 
 
+@pytest.mark.thorough
 @of_root
 @on_linux
 async def test_command_in_a_container_has_no_more_than_the_container(tmp_path):

@@ -70,6 +70,7 @@ async def test_volumes_of_objects_are_shown_as_a_kubelet_mounts_them():
         assert lines[2][2] == "4"  # a page
 
 
+@pytest.mark.thorough
 async def test_container_that_fills_the_disk_alone_gets_all_of_it():
     async with running_machine("simulated") as machine:
         reports = []

@@ -65,6 +65,7 @@ async def test_line_without_an_end_is_not_lost():
     assert await cluster.log() == ["half a line\n"]
 
 
+@pytest.mark.thorough
 async def test_log_that_is_followed_has_each_line_once():
     cluster = Cluster(shell(TICKS))
     await cluster.advance(2)

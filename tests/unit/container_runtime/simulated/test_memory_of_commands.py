@@ -60,6 +60,7 @@ async def test_list_of_python_that_is_larger_than_the_memory(script):
     assert await end_of(python(script)) == (137, "OOMKilled")
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("few_elements")
 @pytest.mark.parametrize(
     "script",

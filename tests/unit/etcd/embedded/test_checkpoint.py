@@ -63,6 +63,7 @@ async def test_snapshot_replaces_log_before_it(open_durable, tmp_path, caplog):
     assert "took a snapshot" in caplog.text
 
 
+@pytest.mark.thorough
 async def test_two_snapshots_and_log_since_older_are_kept(open_durable, tmp_path, caplog):
     store = await open_durable(segment_bytes=SMALL)
     for _ in range(4):
@@ -139,6 +140,7 @@ async def test_sweep_waits_for_snapshot(hold_in_snapshot, open_durable, tmp_path
     assert await history(await open_durable()) == expected
 
 
+@pytest.mark.thorough
 async def test_snapshot_waits_for_lease_records_in_log(hold_in_snapshot, tmp_path):
     store, disk = await hold_in_snapshot()
     disk.release()
@@ -153,6 +155,7 @@ async def test_snapshot_waits_for_lease_records_in_log(hold_in_snapshot, tmp_pat
     assert read_snapshot(snapshot_path(tmp_path, 5002)).leases == {}
 
 
+@pytest.mark.thorough
 async def test_snapshot_is_taken_only_if_it_frees_enough_log(open_durable, tmp_path, caplog):
     store = await open_durable(segment_bytes=SMALL)
     await asyncio.gather(*(store.put(put(b"key %d" % n, b"x" * 100)) for n in range(200)))
@@ -183,6 +186,7 @@ async def test_full_disk_fails_snapshot_and_keeps_files(open_durable, tmp_path, 
     assert await history(await open_durable()) == expected
 
 
+@pytest.mark.thorough
 async def test_close_during_snapshot_leaves_no_files(hold_in_snapshot, open_durable, tmp_path):
     store, disk = await hold_in_snapshot()
     expected = await state(store)

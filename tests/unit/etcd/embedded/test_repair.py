@@ -92,6 +92,7 @@ async def test_repair_report_names_lost_revisions(fill_directory, tmp_path):
     ]
 
 
+@pytest.mark.thorough
 async def test_repaired_store_opens_with_valid_prefix_for_any_damage(fill_directory, open_durable, tmp_path):
     states = await fill_directory(segment_bytes=150)
     files = {path.name: path.read_bytes() for path in tmp_path.glob("*.log")}
@@ -133,6 +134,7 @@ async def take_snapshots(store, count):
         await until(lambda: not store._in_checkpoint)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("count", [1, 2, 3])
 async def test_damaged_snapshot_loses_nothing(open_durable, tmp_path, count):
     store = await open_durable(segment_bytes=100)

@@ -174,6 +174,7 @@ async def test_server_that_does_not_become_ready_ends_run(program_log):
     assert run.plane.failed.name == "server"
 
 
+@pytest.mark.thorough
 async def test_server_that_exits_ends_run_with_failure(program_log):
     run = Run(program_log, server=["leaves"], manager=["waits"])
     assert await run() == 1

@@ -308,6 +308,7 @@ def test_rule_has_at_most_255_exit_codes():
     assert error == "[0].onExitCodes.values: Too many: 256: must have at most 255 items"
 
 
+@pytest.mark.thorough
 def test_indexes_have_at_most_64_kibibytes():
     longest, longer = "0," * 32767 + "00", "0," * 32768 + "0"
     assert [text for text in success_errors([{"succeededIndexes": longest}]) if "Too long" in text] == []

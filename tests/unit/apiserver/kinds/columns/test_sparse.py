@@ -74,6 +74,7 @@ def values(kind):
     return SCALARS[kind.shape]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("row", "kind"), [pytest.param(*row, id=f"{row[0].api_version}/{row[0].name}") for row in ROWS]
 )

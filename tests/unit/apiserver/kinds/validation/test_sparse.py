@@ -23,6 +23,7 @@ def subresources_of(row):
     return ("", *validations.NEWEST.validations[row.group_kind].subresources)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("row", "type_"), KINDS)
 def test_objects_with_missing_fields_are_validated(row, type_):
     objects = [

@@ -20,6 +20,7 @@ KINDS = [
 PODS = catalog()["", "v1", "pods"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("row", "type_"), KINDS)
 def test_objects_with_missing_fields_get_warnings(row, type_):
     objects = [

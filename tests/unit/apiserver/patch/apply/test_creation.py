@@ -64,6 +64,7 @@ def assert_same(manager, new):
     return quick
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("version", "kind"), KINDS)
 @settings(max_examples=50)
 @given(data=st.data())

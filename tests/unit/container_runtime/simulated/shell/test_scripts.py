@@ -222,6 +222,7 @@ def test_files_are_limited_in_size():
     files.write("/data/b", b"x" * 200)
 
 
+@pytest.mark.thorough
 def test_files_may_be_many():
     files = container().files
     for number in range(20_000):
