@@ -321,7 +321,8 @@ class FaultInjector:
             return None
         faults: Sequence[InjectedFault] = self._faults
         if _is_for_removal(info):
-            faults = [each for each in faults if each.fault.match.path]
+            # A path of wildcards alone names no request, and a fault for all of them must be removable.
+            faults = [each for each in faults if each.fault.match.path.strip("*?")]
         candidate = self._candidate(request)
         return next((each for each in faults if self._takes(each, request, candidate)), None)
 

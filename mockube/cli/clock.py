@@ -16,7 +16,7 @@ from mockube.client.resources import Key, Resource
 from mockube.client.verbs import Client
 from mockube.command_client import open_client
 from mockube.component_base.clock import Clock, RealClock
-from mockube.component_base.flags import seconds
+from mockube.component_base.flags import positive, seconds
 from mockube.component_base.supervision import start
 from mockube.control_objects import CLOCK, CLOCKS
 from mockube.failure import TimedOut
@@ -47,7 +47,7 @@ def add_flags(parser: CommandParser) -> None:
         add_server_flags(commands.add_parser(name, help=text))
     rate_parser = commands.add_parser("rate", help="let time pass faster or slower")
     rate_parser.add_argument(
-        "rate", type=float, metavar="N", help="seconds of the cluster in a second of the machine"
+        "rate", type=positive, metavar="N", help="seconds of the cluster in a second of the machine"
     )
     add_server_flags(rate_parser)
     advance_parser = commands.add_parser("advance", help="advance the clock, with what is due on the way")

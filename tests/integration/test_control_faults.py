@@ -192,7 +192,7 @@ async def test_health_check_gets_no_fault(client, path):
     assert (await client.get(path)).status == 200
 
 
-@pytest.mark.parametrize("match", [{}, {"user": "*"}, {"agent": "*"}])
+@pytest.mark.parametrize("match", [{}, {"user": "*"}, {"agent": "*"}, {"path": "*"}])
 async def test_client_that_does_discovery_first_removes_fault(client, match):
     await inject(client, match=match, refuse={"status": 503})
     aggregated = "application/json;v=v2;g=apidiscovery.k8s.io;as=APIGroupDiscoveryList"
