@@ -466,6 +466,7 @@ class FileSystem:
 
     def _is_in_volume(self, path: str) -> bool:
         """Return whether a path is in a read-only volume, all of whose files are known."""
+        assert path.startswith("/"), path  # A relative path has no folder that is known.
         parent = dirname(path)
         while parent not in self._entries:
             parent = dirname(parent)
@@ -889,6 +890,7 @@ class FileSystem:
 
     def _make_parents(self, path: str) -> None:
         missing = []
+        assert path.startswith("/"), path  # A relative path has no folder that is known.
         parent = dirname(path)
         while parent not in self._entries:
             missing.append(parent)

@@ -80,7 +80,7 @@ def _reload(
 
 
 def _read(process: Process, path: str) -> str:
-    data = process.host.files.read(path)
+    data = process.host.files.read(process.path(path))
     if len(data) > MAX_BYTES:
         raise UnknownProgram(f"{process.name} with a Corefile of {len(data)} bytes")
     return data.decode("utf-8", "replace")

@@ -54,7 +54,7 @@ def kube_proxy(process: Process) -> Run:
 def _mode_of(process: Process, path: str) -> str:
     """Return the mode that the file of --config has."""
     try:
-        configuration: Any = load(process.host.files.read(path)).tree
+        configuration: Any = load(process.host.files.read(process.path(path))).tree
     except FileError as error:
         raise _BadConfiguration(f"failed complete: open {path}: {str(error).lower()}") from error
     except YamlError as error:

@@ -1,4 +1,4 @@
-"""kube-proxy ends with the reason when it cannot read its configuration."""
+"""kube-proxy and CoreDNS end with the reason when they cannot read their configuration."""
 
 import pytest
 
@@ -37,3 +37,10 @@ def test_missing_file_of_configuration_is_named():
 )
 def test_invalid_configuration_is_refused_with_the_reason(text, problem):
     assert problem in log_of(f"cat > /c <<'END'\n{text}\nEND\nkube-proxy --config /c")
+
+
+@pytest.mark.parametrize("command", ["coredns", "coredns -conf Corefile", "cd /c; coredns -conf ../Corefile"])
+def test_file_of_configuration_is_relative_to_the_working_directory(command):
+    log = log_of(f"mkdir /c; cd /; printf '.:53 {{\\n  forwrd\\n}}\\n' > Corefile; {command}")
+    assert "Unknown directive 'forwrd'" in log
+    assert "open none: no such file" in log_of("kube-proxy --config none")
