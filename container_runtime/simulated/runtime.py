@@ -15,7 +15,7 @@ from math import inf
 from posixpath import normpath
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
@@ -178,6 +178,28 @@ class _LoadedReferences(Struct, frozen=True):
     at: float
 
 
+class _Sandbox(Struct):
+    """What the run-time keeps of a pod; each table has the names of its containers."""
+
+    runs: dict[str, list[InteractiveRun]] = field(default_factory=dict)
+    """The latest two runs."""
+    ends: dict[str, set[asyncio.Event]] = field(default_factory=dict)
+    """What ends the commands of clients that run."""
+    handler_references: dict[str, _LoadedReferences] = field(default_factory=dict)
+    """The objects for the commands of probes and hooks."""
+    unknown_programs: set[tuple[str, str]] = field(default_factory=set)
+    """The containers with their programs that are not simulated."""
+    joining: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def end_commands(self, name: str) -> None:
+        """End the commands of clients in a container that ends: their processes do not outlive the first one of their namespace."""
+        for end in self.ends.pop(name, ()):
+            end.set()
+
+
+_NOTHING: Final = _Sandbox()
+
+
 class _LogStreams:
     """The streams of a program whose output is a part of its container's log."""
 
@@ -253,17 +275,9 @@ class SimulatedRuntime:
             run_command=self._run_for_server,
             end=self._end_container,
         )
-        self._runs: dict[str, dict[str, list[InteractiveRun]]] = {}
-        """The latest two runs by the pod's uid and the container's name."""
         self._tasks: set[asyncio.Task[None]] = set()
-        self._joining: dict[str, asyncio.Lock] = {}
-        """By the pod's uid."""
-        self._ends: dict[str, dict[str, set[asyncio.Event]]] = {}
-        """What ends the commands of clients that run, by the pod's uid and the container's name."""
-        self._unknown_programs: dict[str, set[tuple[str, str]]] = {}
-        """The containers with their programs that are not simulated, by the pod's uid."""
-        self._handler_references: dict[str, dict[str, _LoadedReferences]] = {}
-        """The objects for the commands of probes and hooks, by the pod's uid and the container's name."""
+        self._sandboxes: dict[str, _Sandbox] = {}
+        """By the uids of the pods: only those of which there is something to keep."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -310,9 +324,8 @@ class SimulatedRuntime:
         return DiskUsage(containers, {} if usage is None else usage.volumes)
 
     def _log_sizes(self, uid: str) -> dict[str, int]:
-        sizes = {
-            name: sum(run.log.disk_usage for run in runs) for name, runs in self._runs.get(uid, {}).items()
-        }
+        sandbox = self._sandboxes.get(uid, _NOTHING)
+        sizes = {name: sum(run.log.disk_usage for run in runs) for name, runs in sandbox.runs.items()}
         for name, size in self._access_logs.disk_usage(uid):
             sizes[name] = sizes.get(name, 0) + size
         return sizes
@@ -385,7 +398,7 @@ class SimulatedRuntime:
     ) -> None:
         """Begin a run in real time, or what is left of one."""
         name = run.container["name"]
-        runs = self._runs.setdefault(meta.uid(pod), {}).setdefault(name, [])
+        runs = self._ensure_sandbox(pod).runs.setdefault(name, [])
         runs[:] = [*runs[-1:], run]
         run.task = task = start(
             f"container {name} of {meta.namespaced_name(pod)}", self._run(pod, run, execute)
@@ -399,14 +412,14 @@ class SimulatedRuntime:
             run.terminate()
             run.kill_by(after(self._clock.now(), span_of(grace)))
         else:
-            self._end_commands(meta.uid(pod), name)
+            self._sandbox_of(pod).end_commands(name)
 
     def update_pod(self, pod: ReadOnlyTree) -> None:
         """Shorten the time of the runs that are being stopped, if a later deletion of the pod has a shorter grace period."""
         deadline = meta.deletion_timestamp(pod)
         if deadline is None:
             return
-        for runs in self._runs.get(meta.uid(pod), {}).values():
+        for runs in self._sandbox_of(pod).runs.values():
             if runs[-1].state.is_stopping:
                 runs[-1].kill_by(deadline)
 
@@ -416,30 +429,35 @@ class SimulatedRuntime:
     def remove_pod(self, uid: str) -> None:
         self.files.forget(uid)
         self._live.forget(uid)
-        self._joining.pop(uid, None)
         self.loads.forget(uid)
         self._access_logs.forget(uid)
         self._servers.forget(uid)
         self._responses.databases.forget(uid)
         self._responses.connections.forget(uid)
         self._responses.agnhost.forget(uid)
-        self._unknown_programs.pop(uid, None)
-        self._handler_references.pop(uid, None)
-        for name in [*self._ends.get(uid, ())]:
-            self._end_commands(uid, name)
-        self._ends.pop(uid, None)
-        for runs in self._runs.pop(uid, {}).values():
+        sandbox = self._sandboxes.pop(uid, _NOTHING)
+        for name in [*sandbox.ends]:
+            sandbox.end_commands(name)
+        for runs in sandbox.runs.values():
             for run in runs:
                 run.kill()
 
+    def _sandbox_of(self, pod: ReadOnlyTree) -> _Sandbox:
+        """Return what is kept of a pod, to read it."""
+        return self._sandboxes.get(meta.uid(pod), _NOTHING)
+
+    def _ensure_sandbox(self, pod: ReadOnlyTree) -> _Sandbox:
+        """Return what is kept of a pod, to add to it."""
+        return self._sandboxes.setdefault(meta.uid(pod), _Sandbox())
+
     def run_of(self, pod: ReadOnlyTree, name: str) -> InteractiveRun | None:
         """Return the latest run in real time of a container; None if there is none."""
-        runs = self._runs.get(meta.uid(pod), {}).get(name)
+        runs = self._sandbox_of(pod).runs.get(name)
         return runs[-1] if runs else None
 
     def recorded_log(self, pod: ReadOnlyTree, name: str, restarts: int) -> RunLogReader | None:
         """Return the log of a run in real time; None if it is not in memory."""
-        runs = self._runs.get(meta.uid(pod), {}).get(name) or ()
+        runs = self._sandbox_of(pod).runs.get(name, ())
         return next((RunLogReader(run.log) for run in runs if run.state.restarts == restarts), None)
 
     # --- commands of clients, and of probes and hooks
@@ -554,7 +572,7 @@ class SimulatedRuntime:
 
     async def _join_all(self, pod: ReadOnlyTree) -> None:
         """Let the containers of a pod go on in real time: a client's command may change what they do."""
-        async with self._joining.setdefault(meta.uid(pod), asyncio.Lock()):
+        async with self._ensure_sandbox(pod).joining:
             for container in every_container(pod["spec"]):
                 if self._live.can_join(pod, container):
                     await self._join(pod, container)
@@ -605,7 +623,7 @@ class SimulatedRuntime:
             has_program=partial(predictions.has_program, self._images, container_spec(pod, name) or {}),
         )
         end = asyncio.Event()
-        ends = self._ends.setdefault(meta.uid(pod), {}).setdefault(name, set())
+        ends = self._ensure_sandbox(pod).ends.setdefault(name, set())
         ends.add(end)
         try:
             code = await run_until(end.wait(), work)
@@ -616,11 +634,6 @@ class SimulatedRuntime:
             ends.discard(end)
             self._report_disk_usage(pod)
         return KILLED if code is None else code
-
-    def _end_commands(self, uid: str, name: str) -> None:
-        """End the commands of clients in a container that ends: their processes do not outlive the first one of their namespace."""
-        for end in self._ends.get(uid, {}).pop(name, ()):
-            end.set()
 
     def _volume_charge(self, pod: ReadOnlyTree, name: str, host: Host) -> VolumeCharge | None:
         """Return how what a command writes into volumes in memory counts as memory of its container; None without such volumes."""
@@ -728,7 +741,7 @@ class SimulatedRuntime:
             run.end(NOT_STARTED, "ContainerCannotRun", f"{type(error).__name__}: {error}")
         finally:
             self._servers.end(meta.uid(pod), run.container["name"], run.state.restarts)
-            self._end_commands(meta.uid(pod), run.container["name"])
+            self._sandbox_of(pod).end_commands(run.container["name"])
         self.loads.end_commands(pod, run.container["name"])
         self._events.report_change(pod)
 
@@ -862,7 +875,7 @@ class SimulatedRuntime:
         if run is not None:
             run.kill(OOM_KILLED)
         else:
-            self._end_commands(meta.uid(pod), name)
+            self._sandbox_of(pod).end_commands(name)
             self.loads.kill(self._pods.latest(pod) or pod, name)
             self._events.report_change(pod)
 
@@ -1005,7 +1018,7 @@ class SimulatedRuntime:
         self._events.report_output(pod)
 
     def _note_unknown(self, pod: ReadOnlyTree, name: str, program: str, end: str) -> None:
-        programs = self._unknown_programs.setdefault(meta.uid(pod), set())
+        programs = self._ensure_sandbox(pod).unknown_programs
         if (name, program) not in programs and len(programs) < _MAX_UNKNOWN_PROGRAMS:
             programs.add((name, program))
             self._events.report_unknown_program(pod, name, program, end)
@@ -1054,7 +1067,7 @@ class SimulatedRuntime:
     ) -> References:
         """Return the objects that the container refers to, as often as a kubelet reads those in volumes."""
         now, name = self._clock.monotonic(), container["name"]
-        loaded = self._handler_references.get(meta.uid(pod), {}).get(name)
+        loaded = self._sandbox_of(pod).handler_references.get(name)
         is_outdated = (
             loaded is None
             or loaded.restarts != restarts
@@ -1063,7 +1076,7 @@ class SimulatedRuntime:
         if loaded is None or is_outdated:
             references = await self._objects.load_shared(pod, container, restarts)
             loaded = _LoadedReferences(restarts, references, now)
-            self._handler_references.setdefault(meta.uid(pod), {})[name] = loaded
+            self._ensure_sandbox(pod).handler_references[name] = loaded
         return loaded.references
 
     def _unknown_folders(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
@@ -1090,6 +1103,6 @@ class SimulatedRuntime:
     def _is_simulated(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
         """Return whether all programs that a container has run are simulated."""
         if self._live.command(pod, container):
-            unknown = self._unknown_programs.get(meta.uid(pod), ())
+            unknown = self._sandbox_of(pod).unknown_programs
             return all(name != container["name"] for name, _ in unknown)
         return predictions.is_simulated(self._images, pod, container, script_of(meta.annotations(pod)))
