@@ -148,8 +148,11 @@ def _facts(resolution: ImageResolution, image: Image) -> Iterator[tuple[str, str
     if image.shell is not None:
         yield "Shell", image.shell or "none: exec of a shell fails"
     yield from _lines("Variables", [f"{name}={value}" for name, value in sorted(image.env.items())])
-    requirements = [need for need in image.requires if has_major(resolution.name, need.since)]
-    yield from _lines("Requires", [_requirement(need) for need in requirements])
+    requirements = [_requirement(need) for need in image.requires if has_major(resolution.name, need.since)]
+    if image.variable_files is not None:
+        names = _one_of(image.variable_files.variables)
+        requirements.insert(0, f"the file that {names} names, if it is set; or else it exits with code 1")
+    yield from _lines("Requires", requirements)
     yield from _lines("Listens", [_listener(port, entry) for port, entry in sorted(image.ports.items())])
     yield from _lines("Volumes", image.volumes)
     yield from _lines("Files", sorted(image.files))

@@ -47,7 +47,7 @@ def test_missing_cluster_that_is_named_is_reported(images):
 def test_show_explains_what_an_image_requires(images):
     code, out, _ = images("show", "postgres:17")
     assert (code, out.splitlines()[0]) == (0, "Image:         docker.io/library/postgres:17")
-    assert "\nRequires:      the file that POSTGRES_PASSWORD_FILE names, if it is set; " in out
+    assert "\nRequires:      the file that one of POSTGRES_PASSWORD_FILE, POSTGRES_USER_FILE, " in out
     assert "\n               one of POSTGRES_PASSWORD, " in out
     assert "\nListens:       5432 postgres\n" in out
 
