@@ -228,6 +228,6 @@ def _problem(error: Exception, url: str) -> str:
         return f"dial tcp: lookup {parts.hostname}: no such host"
     if isinstance(causes[-1], ConnectionRefusedError):
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        reason = os.strerror(causes[-1].errno or errno.ECONNREFUSED).lower()
+        reason = os.strerror(errno.ECONNREFUSED).lower()
         return f"dial tcp {parts.hostname}:{port}: connect: {reason}"
     return str(causes[-1])

@@ -29,11 +29,11 @@ class Package(NamedTuple):
 
 
 PACKAGES = {
-    "scheduler": Package("scheduler", 0.8),
+    "scheduler": Package("scheduler", 0.85),
     "controllers": Package("controller_manager", 0.5),
     "kubelet": Package("kubelet", 0.45),
     "runtime": Package("container_runtime", 0.0),  # never measured
-    "publisher": Package("publisher", 0.8),
+    "publisher": Package("publisher", 0.75),
     "explanations": Package("explanations", 0.95),
     "operators": Package("mockube/operators", 0.55),
 }

@@ -7,6 +7,8 @@ import hashlib
 import os
 import sys
 import time
+import traceback
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +17,7 @@ import coverage
 import msgspec
 import pytest
 from _pytest.runner import runtestprotocol
+from coverage.exceptions import CoverageWarning
 from msgspec import Struct
 
 CACHE = Path(sys.prefix) / "cache" / "mutations"
@@ -73,6 +76,8 @@ def _reached(root: Path, folder: str, source: bytes, items: Sequence[pytest.Item
             # It never returns: nothing of this process, such as pytest's report, may run twice.
             try:
                 file.write_bytes(msgspec.msgpack.encode(_run_with_coverage(root, folder, items)))
+            except BaseException:  # noqa: BLE001 - it is printed
+                traceback.print_exc()
             finally:
                 os._exit(0)
         os.waitpid(child, 0)
@@ -92,7 +97,8 @@ def _run_with_coverage(root: Path, folder: str, items: Sequence[pytest.Item]) ->
         else:
             reached.seconds[item.nodeid] = time.process_time() - began
     measured.stop()
-    data = measured.get_data()
+    with warnings.catch_warnings(category=CoverageWarning, action="ignore"):  # some reach nothing
+        data = measured.get_data()
     for path in data.measured_files():
         numbers = defaultdict[str, list[int]](list)
         for line, tests in data.contexts_by_lineno(path).items():

@@ -8,10 +8,12 @@ from msgspec.structs import replace
 from mockube.apimachinery.status import Conflict, ServiceUnavailable
 from mockube.client import kinds
 from mockube.client.resources import Key
+from mockube.scheduler import preemption_executor
 from mockube.scheduler.algorithm import SchedulingAlgorithm
 from mockube.scheduler.binder import Binder, BindingFailure, BindingSlots
 from mockube.scheduler.binding_cycle import BindingCycle
 from mockube.scheduler.choice import FeasibleNodes
+from mockube.scheduler.failure import SchedulingFailure
 from mockube.scheduler.failure_handler import FailureHandler
 from mockube.scheduler.monitor import SchedulerMonitor
 from mockube.scheduler.preemption import Candidate
@@ -296,11 +298,11 @@ class Refusing(RecordingClient):
         self.deleted.append(key.name)
 
 
-async def test_last_victim_stays_if_another_one_cannot_be_evicted(cycles, caplog):
+async def test_later_victims_stay_if_one_cannot_be_evicted(cycles, caplog, monkeypatch):
+    monkeypatch.setattr(preemption_executor, "PARALLELISM", 1)
     client = Refusing({"first"})
     context = replace(cycles.context, client=client)
-    pods = [pod("first", nodeName="a"), pod("last", nodeName="a")]
-    victims = [cycles.info(each) for each in pods]
+    victims = [cycles.info(pod(name, nodeName="a")) for name in ("first", "second", "last")]
     resumed = []
     executor = PreemptionExecutor(
         context, cycles.preemptions._in_progress, cycles.reporter.recorder_of, resumed.append
@@ -331,3 +333,17 @@ async def test_victim_with_the_condition_is_deleted_without_a_patch(cycles):
         ("delete", "new"),
         ("delete", "marked"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("field", "verbs"), [("unused_claim", ["update"]), ("stale_claim", ["update", "delete"])]
+)
+async def test_claim_that_keeps_a_pod_from_running_is_released(cycles, field, verbs):
+    claim = {
+        "metadata": {"name": "gpu", "namespace": "default", "uid": "gpu"},
+        "status": {"allocation": {}, "reservedFor": []},
+    }
+    handler = cycles.scheduling._failures
+    await handler._release_claims(SchedulingFailure(message="no room", **{field: claim}))
+    assert {what.partition("/")[0] for _, what in cycles.writes} == {"resourceclaims"}
+    assert [verb for verb, _ in cycles.writes] == verbs

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.scheduler.spreading import spread_selector
 from mockube.scheduler.workload_selector import SpreadControllers, Workloads, selector_of_workloads
 from tests.support.controllers.scheduler_objects import info, pod, store_of
 
@@ -106,3 +107,9 @@ def test_pod_is_spread_with_the_pods_of_its_controller(fields, names):
 def test_selectors_of_service_and_controller_are_combined(fields):
     service = row("front", {"tier": "front"})
     assert selected(service, **fields) == ["both", "all"]
+
+
+def test_pod_with_constraints_of_its_own_is_not_spread_by_its_workload():
+    constrained = info(pod(topologySpreadConstraints=[{"topologyKey": "zone"}]))
+    assert spread_selector(constrained, object()) is None
+    assert spread_selector(info(pod()), None) is None
