@@ -15,6 +15,7 @@ from mockube.kubelet.network_view import InformerView
 from mockube.publisher.bindings import Endpoint
 from mockube.publisher.settings import PublisherContext, PublisherSettings
 from tests.support.event_loop import yield_to_loop
+from tests.support.images import IMAGES
 
 ADDRESS = "127.0.0.1"
 TURNS = 60
@@ -87,7 +88,7 @@ class PublisherParts:
         self.clock, self.events, self.client = SteppedClock(), RecordedEvents(), CacheClient(self)
         random = SeededRandom()
         self.informers = Informers(self.client, InformerSettings(clock=self.clock, random=random))
-        self.view = InformerView(self.informers)
+        self.view = InformerView(self.informers, IMAGES)
         self.listening = {}
         """What connects a client to a pod, by the pod's name and the port."""
         self.policy = ""
@@ -104,6 +105,7 @@ class PublisherParts:
                 is_enabled=True, address=ADDRESS, balancers="127.10.0.0/16", http_port=0, https_port=0
             ),
             view=self.view,
+            images=IMAGES,
             find_listener=self._find_listener,
             admin_policy=self._admin_policy,
         )
