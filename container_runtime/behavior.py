@@ -43,7 +43,9 @@ class RunBehavior(Struct, frozen=True, kw_only=True):
     start_error: str = ""
     """Why the container cannot be started; "" if it can."""
     is_certain: bool = True
-    """Whether it was computed to its end, and nothing in it depends on files that were not there."""
+    """Whether it was computed to its end, and nothing in it depends on what its container alone does not know."""
+    changes_files: bool = True
+    """Whether it changes files, or may do so."""
 
 
 SERVICE: Final = RunBehavior(seconds=None)

@@ -31,7 +31,7 @@ from .network.calls import Connect, HttpRequest, NetworkCaller, Reply, decode_ca
 from .network.services import Outcome
 from .predictions import is_closed
 from .programs.commands import host_of
-from .programs.handlers import MAX_OUTPUT, UnknownFile, end_of_unknown, names_unknown_variable
+from .programs.handlers import MAX_OUTPUT, UnknownFile, ask_image, end_of_unknown
 from .shell.filesystem import FileSystem
 from .shell.invocation import run_command
 from .shell.memory import OutOfMemory
@@ -153,11 +153,9 @@ async def run_handler_command(
     pod, container = run.pod, run.container
     script = script_of(meta.annotations(pod))
     environment = environment_of(pod, container, run.references)
-    if names_unknown_variable("\0".join(argv), environment):
-        return None
     files = _PresentFiles(run.files, run.unknown_folders)
     host = host_of(run.images, pod, container, run.references, clock.now(), files=files)
-    host.now, host.is_strict = clock.now, True
+    host.now, host.is_strict, host.ask_variable = clock.now, True, ask_image
     host.join(partial(run.processes, environment))
     execution = run_command(host, argv, environment, container.get("workingDir") or "/")
     own_server = _OwnServer(run, script, network)

@@ -39,6 +39,7 @@ from mockube.container_runtime.volume_contents import (
 )
 from mockube.container_runtime.volume_folders import folder_path
 
+from . import predictions
 from .files.folder_file_system import FolderFileSystem
 from .files.machine_folder import MachineFolder
 from .files.mounts import SHARED_MEMORY, SharedMount, file_system_of, files_of, shared_mounts, shared_volumes
@@ -48,12 +49,11 @@ from .files.writable import ContainerFiles, RunKey, Volumes, in_folder, mounts_o
 from .live_containers import LiveContainers
 from .node.node_files import FolderNodeFiles, NodeFiles, SystemFiles
 from .node.root_files import root_files
-from .predictions import unknown_places
 from .programs import commands as runs
 from .programs.lasting_files import WRITE_COMMAND
 from .programs.log_replay import LogReplay, replay_memory
 from .programs.other_processes import process_entries, process_view
-from .programs.program import command_of, containers_in_namespace, note_unknown_places, pid_of
+from .programs.program import containers_in_namespace, note_unknown_places, pid_of
 from .run_log import RunLog
 from .shell import limits
 from .shell.filesystem import FileEntry, FileError, FileSystem, ProcessView
@@ -208,13 +208,15 @@ class PodFiles:
                 break
             if (
                 shared & shared_volumes(pod, init_container)
-                and _may_write(self._images, pod, init_container)
+                and predictions.changes_files(self._images, pod, init_container)
                 and (run := _latest_run(pod, init_container))
             ):
                 references = await self._references.load_shared(pod, init_container)
                 mounts = mounts_of(shared_mounts(pod, init_container, references), lambda _: volumes)
                 files = file_system_of(self._images, pod, init_container, references, mounts, is_partial=True)
-                note_unknown_places(files, unknown_places(self._images, pod, init_container, script))
+                note_unknown_places(
+                    files, predictions.unknown_places(self._images, pod, init_container, script)
+                )
                 host = runs.host_of(self._images, pod, init_container, references, run.started, files=files)
                 replay = LogReplay(
                     runs.main_process(self._images, pod, init_container, references, host), host, run.started
@@ -297,7 +299,7 @@ class PodFiles:
             partial(file_system_of, self._images, pod, container, references, files=entries),
         )
         note_unknown_places(
-            files, unknown_places(self._images, pod, container, script_of(meta.annotations(pod)))
+            files, predictions.unknown_places(self._images, pod, container, script_of(meta.annotations(pod)))
         )
         self.disks.place(
             pod["spec"].get("nodeName") or "",
@@ -315,7 +317,8 @@ class PodFiles:
             # A run in real time that begins now writes its files itself.
             is_live = bool(self._live.command(pod, container))
             early.discard(key)
-            if not is_live and _may_write(self._images, pod, container):
+            is_computed = not is_live and bool(runs.interpreted_command(self._images, pod, container))
+            if is_computed and predictions.changes_files(self._images, pod, container):
                 self._begin_replay(key, pod, container, references, run, files)
         replayed = self._replays.get(key)
         if replayed is not None and run is not None:
@@ -593,11 +596,3 @@ def _latest_run(pod: ReadOnlyTree, container: ReadOnlyTree) -> ContainerRun | No
         return run_of(pod, container["name"])
     except NoLogs:
         return None
-
-
-def _may_write(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
-    if not runs.is_repeatable(images, pod, container):
-        return False
-    script = script_of(meta.annotations(pod)).command(container["name"])
-    text = " ".join(command_of(images, container)) if script is None else script
-    return WRITE_COMMAND.search(text) is not None

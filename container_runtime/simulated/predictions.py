@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from itertools import takewhile
 from posixpath import normpath
@@ -10,6 +9,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import (
@@ -24,20 +24,29 @@ from mockube.container_runtime.config.volumes import api_volume_names
 from mockube.container_runtime.images.programs import NO_SYSTEM, programs_of_image
 from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.load import NO_LOAD, RunLoad
-from mockube.container_runtime.pod_script import Script
+from mockube.container_runtime.pod_script import Script, script_of
 from mockube.container_runtime.port_probe import REFUSED, PortAnswer, PortProbe
 
 from .files.image_places import file_places
-from .files.mounts import shared_mount_paths, system_files, volume_folders, writable_paths, write_protection
-from .files.users import identity_of
+from .files.mounts import (
+    shared_mount_paths,
+    shared_volumes,
+    system_files,
+    volume_folders,
+    writable_paths,
+    write_protection,
+)
+from .files.users import group_names, identity_of, user_names
 from .programs import handlers, image_load, program, requirements
 from .programs import unread_configuration as unread
-from .programs.commands import depends_on_objects, live_command
+from .programs.commands import live_command
 from .programs.handlers import HandlerCommand
-from .programs.object_values import is_file_of_object
+from .programs.lasting_files import has_small_disk, is_lasting
+from .programs.object_values import is_file_of_object, object_variables
 from .programs.other_processes import processes_at_start
 from .programs.program import (
     ANY_YEAR,
+    MUCH,
     CommandContext,
     Invocation,
     MountPaths,
@@ -45,6 +54,7 @@ from .programs.program import (
     invocation_of,
     pid_of,
     program_of,
+    shared_variables,
     unknown_program_of,
 )
 from .programs.requirements import FindObject
@@ -53,10 +63,13 @@ from .servers.listeners import listeners_of
 from .servers.port_conflicts import end_without_port
 from .servers.server_programs import SERVERS
 from .shell.filesystem import FileEntry
+from .shell.outside import OutsideAnswer
 
 _PROCESSES: Final = re.compile(r"(?<![\w.-])(?:pgrep|pidof|ps|top)(?![\w.-])")
 """The programs of a probe whose results depend on what runs in its container; a command without them has one result for all pods."""
 _PATHS: Final = re.compile(r"/[\w.+-]+(?:/[\w.+-]+)*")
+_LITTLE: Final = 1
+"""The bytes from which on what a command writes counts on a small disk."""
 _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 """The folder that is empty in an image."""
 
@@ -93,23 +106,14 @@ def program_of_run(
 ) -> Callable[..., RunBehavior | None]:
     """Return a function that returns the container's program; its arguments `restarts` and `started` select the run.
 
-    It returns None for a command that is not simulated, and for one that fails and depends on API objects: it may fail only
-    because their values are not known here.
+    It returns None for a command that is not simulated.
     """
-    program_at = partial(
+    return partial(
         program_of,
         images,
         container,
         _full_context(images, pod, container, script, fails_unknown=fails_unknown),
     )
-
-    def run_program(restarts: int = 0, started: datetime | None = None) -> RunBehavior | None:
-        behavior = program_at(restarts=restarts, started=started)
-        if behavior is None or not behavior.exit_code or behavior.start_error:
-            return behavior
-        return None if depends_on_objects(images, pod, container) else behavior
-
-    return run_program
 
 
 def server_load(images: ImageTable, container: ReadOnlyTree, script: Script) -> RunLoad:
@@ -143,7 +147,10 @@ def reaction_of_run(
 ) -> StopReaction:
     full_context = _full_context(images, pod, container, script, fails_unknown=fails_unknown)
     invocation = invocation_of(images, container, full_context)
-    return StopReaction() if invocation is None else program.reaction_at(invocation, seconds)
+    try:
+        return StopReaction() if invocation is None else program.reaction_at(invocation, seconds)
+    except OutsideAnswer:
+        return StopReaction()
 
 
 def ignores_term(images: ImageTable, container: ReadOnlyTree) -> bool:
@@ -177,6 +184,12 @@ def runs_server(images: ImageTable, container: ReadOnlyTree) -> bool:
     if image is None or image.is_guess:
         return False
     return program.serves(images, container) or program.starts_configured_server(images, container)
+
+
+def changes_files(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    """Return whether the command of a container changes files as far as it is computed, or may do so later."""
+    behavior = program_of_run(images, pod, container, script_of(meta.annotations(pod)))()
+    return behavior is None or behavior.changes_files
 
 
 def is_simulated(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
@@ -240,10 +253,33 @@ def handler_timeline(  # noqa: PLR0913 - each argument is a dependency
     fails_unknown: bool = False,
 ) -> Timeline:
     """Return the results of the command of a probe or a hook during a run of the container."""
+    timeline = _handler_timeline(
+        images, pod, container, script, argv, restarts=restarts, fails_unknown=fails_unknown
+    )
+    return UNKNOWN_TIMELINE if timeline is None else timeline
+
+
+def handler_runs_on_clock(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, argv: Sequence[str]
+) -> bool:
+    """Return whether the command of a probe or a hook asks for something of which nobody knows the answer in advance."""
+    return _handler_timeline(images, pod, container, script, argv, restarts=0, fails_unknown=False) is None
+
+
+def _handler_timeline(  # noqa: PLR0913 - as above
+    images: ImageTable,
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    script: Script,
+    argv: Sequence[str],
+    *,
+    restarts: int,
+    fails_unknown: bool,
+) -> Timeline | None:
+    if not argv:
+        return UNKNOWN_TIMELINE
     fails = script.fails_unknown_programs(default=fails_unknown)
     command = _handler_command(images, pod, container, argv, fails_unknown=fails)
-    if command is None:
-        return UNKNOWN_TIMELINE
     main = None
     # A script in an annotation stands for a program that may do more than the script.
     has_script = script.command(container["name"]) is not None
@@ -271,25 +307,29 @@ def _handler_command(
     argv: Sequence[str],
     *,
     fails_unknown: bool = False,
-) -> HandlerCommand | None:
-    """Return the command of a probe or a hook; None for one with variables that nobody knows."""
-    environment = known_environment(pod, container)
+) -> HandlerCommand:
+    """Return the command of a probe or a hook."""
+    of_objects = object_variables(pod, container)
+    known = known_environment(pod, container)
+    variables = {name: value for name, value in known.items() if name not in of_objects.names}
     text = "\0".join(argv)
-    if not argv or ("$" in text and handlers.names_unknown_variable(text, environment)):
-        return None
+    environment = shared_variables(container, variables, text)
     return HandlerCommand(
         argv=tuple(argv),
-        environment=tuple(
-            (name, value) for name, value in environment.items() if name in text or name == "PATH"
-        ),
+        environment=tuple(environment.items()),
+        object_variables=of_objects._replace(names=of_objects.names | variables.keys() - environment.keys()),
+        outside=outside_mounts(images, pod, container),
         identity=identity_of(images, pod, container),
         protection=write_protection(images, pod, container),
         fails_unknown=fails_unknown,
+        image=container.get("image") or "",
+        user_names=tuple(user_names(images, container).items()),
+        group_names=tuple(group_names(images, container).items()),
         installed=programs_of_image(images, container.get("image") or ""),
         places=file_places(images, container),
-        other_processes=processes_at_start(images, pod, container, environment)
+        other_processes=processes_at_start(images, pod, container, known)
         if _PROCESSES.search(text)
-        else (),
+        else None,
         files=_named_files(images, pod, container, text) if "/etc/" in text or "/dev/" in text else (),
     )
 
@@ -310,8 +350,7 @@ def unknown_handler_program(
     images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str]
 ) -> str:
     """Return the program that is not simulated and that the command of a probe or a hook needs; "" if there is none."""
-    command = _handler_command(images, pod, container, argv)
-    return "" if command is None else handlers.unknown_program_of_handler(command)
+    return handlers.unknown_program_of_handler(_handler_command(images, pod, container, argv)) if argv else ""
 
 
 def _empty_folders(pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> tuple[str, ...]:
@@ -371,13 +410,15 @@ def folders_of_server(images: ImageTable, container: ReadOnlyTree, script: Scrip
     return tuple(f"{path.rstrip('/')}/" for path in paths)
 
 
-def _context(
+def _context(  # noqa: PLR0913 - as above
     images: ImageTable,
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     script: Script,
     shared_mounts: MountPaths,
     places: UnknownPlaces,
+    *,
+    is_alone: bool = False,
 ) -> CommandContext:
     return CommandContext(
         hostname=hostname_of(pod),
@@ -391,6 +432,63 @@ def _context(
         protection=write_protection(images, pod, container),
         shared_mounts=shared_mounts,
         unknown_places=places,
+        outside=outside_mounts(images, pod, container, is_alone=is_alone),
+        object_variables=object_variables(pod, container),
+        much=_LITTLE if has_small_disk(pod) else MUCH,
+    )
+
+
+def outside_mounts(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, *, is_alone: bool = False
+) -> tuple[str, ...]:
+    """Return the mount paths of a container's volumes of which nobody knows the files in advance: of API objects, and of others."""
+    if not container.get("volumeMounts"):
+        return ()
+    return changing_mounts(images, pod, container, api_volume_names(pod), is_alone=is_alone)
+
+
+def changing_mounts(
+    images: ImageTable,
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    names: frozenset[str] = frozenset(),
+    *,
+    is_alone: bool = False,
+) -> tuple[str, ...]:
+    """Return the mount paths of a container's volumes that others write: claims, nodes and other containers; and of volumes by name."""
+    mounts = container.get("volumeMounts")
+    if not mounts:
+        return ()
+    names |= {volume["name"] for volume in pod["spec"].get("volumes") or () if is_lasting(volume)}
+    if not is_alone:
+        names |= _volumes_of_others(images, pod, container)
+    return tuple(normpath(mount["mountPath"]) for mount in mounts if mount["name"] in names)
+
+
+def _volumes_of_others(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> frozenset[str]:
+    """Return the names of the volumes that other containers write beside a container.
+
+    What a program that is not simulated writes is not there: a command that needs it would fail.
+    """
+    concurrent = [each for each in probe_answers.concurrent_containers(pod) if each.get("volumeMounts")]
+    others = [each for each in concurrent if each["name"] != container["name"]]
+    if not others or len(others) == len(concurrent):
+        return frozenset()
+    known, unknown = set[str](), set[str]()
+    own = shared_volumes(pod, container)
+    for other in others:
+        if shared := own & shared_volumes(pod, other):
+            (known if _is_known(images, pod, other) else unknown).update(shared)
+    return frozenset(known - unknown)
+
+
+def _is_known(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    if has_default_command(container) and knows_image(images, container):
+        return True
+    script = script_of(meta.annotations(pod))
+    return (
+        program_of(images, container, _context(images, pod, container, script, (), (), is_alone=True))
+        is not None
     )
 
 

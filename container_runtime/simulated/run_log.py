@@ -9,6 +9,8 @@ from typing import Final
 from mockube.container_runtime.logs import LogLine, LogSource
 from mockube.container_runtime.runs import ContainerRun
 
+from .programs.log_replay import LOST
+
 MAX_LOG: Final = 1 << 20
 """The maximum bytes of a run's log."""
 _MAX_PART: Final = 4096
@@ -157,9 +159,5 @@ class JoinableLog:
 def lost_log(run: ContainerRun) -> RunLogReader:
     """Return the log of a run in real time that is not in memory: a line that says so."""
     log = RunLog()
-    log.write(
-        run.started,
-        2,
-        b"mockube: the log of this run is lost: the controller manager that had it has ended\n",
-    )
+    log.write(run.started, 2, LOST)
     return RunLogReader(log)

@@ -89,7 +89,7 @@ from .container_loads import ContainerLoads
 from .execution import InterruptiblePause, VolumeCharge, execute, in_container, run_to_end
 from .files.absent_objects import with_absent_objects
 from .files.cgroup_files import PATH as CGROUP
-from .files.mounts import file_system_of, shared_mounts
+from .files.mounts import file_system_of, shared_mounts, shared_volumes
 from .files.writable import mounts_of
 from .handler_commands import HandlerRun, run_handler_command
 from .interactive import InteractiveRun
@@ -100,9 +100,11 @@ from .pod_files import PodFiles
 from .programs import commands
 from .programs.live_commands import live_commands
 from .programs.log_replay import LogReplay, replay_memory
-from .programs.object_values import uses_objects
+from .programs.object_values import has_object_files
 from .programs.other_processes import other_processes
 from .programs.program import (
+    OUTSIDE,
+    containers_in_namespace,
     default_reaction,
     is_first_process,
     note_unknown_places,
@@ -365,7 +367,9 @@ class SimulatedRuntime:
             return is_shared or self.files.is_changed(meta.uid(pod), name)
 
         is_live = is_changed(container["name"]) or bool(self._live.command(pod, container))
-        handlers = live_commands(pod, container, is_live=is_live)
+        script = script_of(meta.annotations(pod))
+        runs_on_clock = partial(predictions.handler_runs_on_clock, self._images, pod, container, script)
+        handlers = live_commands(container, runs_on_clock, is_live=is_live)
         is_configured = any(
             self._configured.is_configured(pod, other) for other in concurrent_containers(pod)
         )
@@ -474,7 +478,7 @@ class SimulatedRuntime:
     ) -> CommandResult | None:
         container = container_spec(pod, name)
         assert container is not None
-        references = await self._handler_references_of(pod, container, tuple(command), restarts)
+        references = await self._handler_references_of(pod, container, restarts)
         files = await self.files.file_system(pod, container, restarts=restarts, references=references)
         handler_run = HandlerRun(
             pod=pod,
@@ -521,7 +525,7 @@ class SimulatedRuntime:
         container, behavior = served
         seconds = running_seconds(pod, container["name"], self._clock.now()) or 0.0
         run = restarts if container["name"] == name else None
-        references = await self._handler_references_of(pod, container, (), run)
+        references = await self._handler_references_of(pod, container, run)
         files = await self.files.file_system(pod, container, restarts=run, references=references)
         others = self._live.without_processes(pod)
         return answer_from_files(self._images, others, container, behavior, request, seconds, files)
@@ -670,16 +674,15 @@ class SimulatedRuntime:
             return self._access_logs.with_requests(present, pod, name, run.restarts)
         container = container_spec(pod, name)
         assert container is not None
-        if not commands.is_repeatable(self._images, pod, container) or self._live.has_changing_files(
-            pod, container
-        ):
+        if commands.live_command(self._images, pod, container) or self._live.may_be_changed(pod, container):
             return lost_log(run)
         references = await self._objects.load_shared(pod, container)
         host = commands.host_of(self._images, pod, container, references, run.started)
         host.memory = replay_memory(pod, container, host.memory_bytes)
         volumes = await self.files.volumes_after_init_containers(pod, container)
-        if volumes:
-            mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes)
+        mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes) if volumes else {}
+        mounts |= dict.fromkeys(predictions.changing_mounts(self._images, pod, container), OUTSIDE)
+        if mounts:
             host.files = file_system_of(self._images, pod, container, references, mounts, is_partial=True)
         script = script_of(meta.annotations(pod))
         note_unknown_places(host.files, predictions.unknown_places(self._images, pod, container, script))
@@ -792,13 +795,12 @@ class SimulatedRuntime:
 
     async def _wait_for_earlier(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> None:
         """Wait until the containers that a kubelet starts earlier have done what they do first, if the container shares files with them."""
-        if not self._live.has_changing_files(pod, container):
-            return
-        for earlier in every_container(pod["spec"]):
+        shared = shared_volumes(pod, container)
+        for earlier in every_container(pod["spec"]) if shared else ():
             if earlier["name"] == container["name"]:
                 return
             run = self.run_of(pod, earlier["name"])
-            if run is not None and self._live.has_changing_files(pod, earlier):
+            if run is not None and shared & shared_volumes(pod, earlier):
                 await run.has_paused.wait()
 
     async def _wait_for_servers(self, pod: ReadOnlyTree, containers: Iterable[ReadOnlyTree]) -> None:
@@ -1043,10 +1045,10 @@ class SimulatedRuntime:
 
     def _refresher(self, pod: ReadOnlyTree, run: InteractiveRun) -> Callable[[], Awaitable[None]] | None:
         """Return a function that brings files up to date: objects in volumes, as often as a kubelet does, and the processes in /proc."""
-        reads_processes = commands.reads_processes(self._live.command(pod, run.container))
-        if not reads_processes and not commands.depends_on_objects(self._images, pod, run.container):
+        has_others = len(containers_in_namespace(pod, run.container)) > 1
+        if not has_others and not has_object_files(pod, run.container):
             return None
-        period = _PROCESSES_SECONDS if reads_processes else REFRESH_SECONDS
+        period = _PROCESSES_SECONDS if has_others else REFRESH_SECONDS
         refreshed = self._clock.monotonic()
 
         async def refresh() -> None:
@@ -1063,7 +1065,7 @@ class SimulatedRuntime:
     # --- the commands of probes and hooks
 
     async def _handler_references_of(
-        self, pod: ReadOnlyTree, container: ReadOnlyTree, argv: tuple[str, ...], restarts: int | None
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int | None
     ) -> References:
         """Return the objects that the container refers to, as often as a kubelet reads those in volumes."""
         now, name = self._clock.monotonic(), container["name"]
@@ -1071,7 +1073,7 @@ class SimulatedRuntime:
         is_outdated = (
             loaded is None
             or loaded.restarts != restarts
-            or (now - loaded.at >= REFRESH_SECONDS and uses_objects(pod, container, argv))
+            or (now - loaded.at >= REFRESH_SECONDS and has_object_files(pod, container))
         )
         if loaded is None or is_outdated:
             references = await self._objects.load_shared(pod, container, restarts)

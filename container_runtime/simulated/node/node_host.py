@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.quantity import scaled_value_or
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import STOPPED_UNITS
 from mockube.container_runtime.config.environment import known_environment
@@ -15,7 +14,7 @@ from mockube.container_runtime.simulated.files.users import identity_of
 from mockube.container_runtime.simulated.programs.other_processes import first_argv
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invoking import DEFAULT_PATH
-from mockube.container_runtime.simulated.shell.process import DEFAULT_MEMORY, Host, OtherProcess
+from mockube.container_runtime.simulated.shell.process import Host, OtherProcess, size_of
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
 from .installed_programs import node_programs
@@ -64,8 +63,7 @@ def node_host(
         user_names=_NAMES,
         group_names=_NAMES,
         find_others=lambda: processes,
-        cpus=max(scaled_value_or(capacity.get("cpu"), 0), 1),
-        memory_bytes=scaled_value_or(capacity.get("memory"), 0) or DEFAULT_MEMORY,
+        find_size=lambda: size_of(capacity),
         prompt=f"root@{name.replace('{', '').replace('}', '')}:{{directory}}# ",
         is_node=True,
         before_program=update_logs,

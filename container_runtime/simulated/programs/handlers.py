@@ -4,9 +4,8 @@ A command is interpreted in the files that the container's own command has writt
 be known: a program is not simulated, unless such programs fail, or a file or a variable may be the image's.
 """
 
-import re
 from collections.abc import Collection, Iterable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf
 from typing import Final
 
@@ -23,9 +22,12 @@ from mockube.container_runtime.simulated.shell.filesystem import (
     WriteProtection,
 )
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
+from mockube.container_runtime.simulated.shell.outside import OutsideAnswer
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
+    Effect,
     Host,
+    NetworkCall,
     OtherProcess,
     Output,
     RepeatedIteration,
@@ -37,6 +39,7 @@ from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 from mockube.container_runtime.start_errors import StartError
 
 from . import program
+from .object_values import ObjectVariables
 from .other_processes import with_listed
 from .program import Invocation
 
@@ -44,9 +47,8 @@ MAX_TIMES: Final = 100
 """The number of times at which the container's command may change files; later changes have no effect on results."""
 MAX_OUTPUT: Final = 10 << 10
 """The bytes of output that a kubelet reads."""
-_VARIABLE: Final = re.compile(r"\$\{?([A-Za-z_]\w*)")
-_ASSIGNMENT: Final = re.compile(r"\b(\w+)=|\bfor\s+(\w+)|\bread\s+(?:-\w+\s+){0,4}(\w+)")
-"""At most four options of `read`, so that the search is linear."""
+_OF_EVERY_CONTAINER: Final = ("/etc/hosts", "/etc/resolv.conf", "/etc/hostname", "/proc/", "/sys/fs/cgroup")
+"""Files that differ from pod to pod; a command that names them has them."""
 
 
 class HandlerCommand(Struct, frozen=True, kw_only=True):
@@ -58,11 +60,18 @@ class HandlerCommand(Struct, frozen=True, kw_only=True):
     protection: WriteProtection = ()
     fails_unknown: bool = False
     """Whether programs that are not simulated fail."""
+    image: str = ""
+    user_names: tuple[tuple[int, str], ...] = ()
+    group_names: tuple[tuple[int, str], ...] = ()
+    """The accounts of the image."""
     installed: ImagePrograms | None = None
     """The programs of the image; None if nobody knows them."""
     places: ImagePlaces | None = None
-    other_processes: tuple[OtherProcess, ...] = ()
-    """The processes that run beside it."""
+    other_processes: tuple[OtherProcess, ...] | None = None
+    """The processes that run beside it; None if they are not known."""
+    outside: tuple[str, ...] = ()
+    """The mount paths of volumes whose files others may write."""
+    object_variables: ObjectVariables = ObjectVariables()
     files: tuple[tuple[str, FileEntry], ...] = ()
     """The files of every container that it names."""
 
@@ -82,10 +91,12 @@ class _KnownFiles(FileSystem):
         absent: Collection[str] = (),
     ) -> None:
         """All files in `folders` are known, and the paths in `absent` do not exist; without `folders`, nobody knows what writes files."""
+        prefixes = tuple(f"{path.rstrip('/')}/" for path in command.outside)
         super().__init__(
-            files,
+            {path: entry for path, entry in files.items() if not f"{path}/".startswith(prefixes)},
             is_partial=True,
             places=command.places,
+            mounts=dict.fromkeys(command.outside, program.OUTSIDE),
             user=command.identity,
             protection=command.protection,
         )
@@ -94,6 +105,8 @@ class _KnownFiles(FileSystem):
         self._absent = absent
 
     def may_exist(self, path: str) -> bool:
+        if path.startswith(_OF_EVERY_CONTAINER):
+            raise OutsideAnswer(path)
         if not path.startswith(self._folders) and path not in self._absent and self._may_have(path):
             raise UnknownFile(path)
         return False
@@ -114,21 +127,24 @@ class _KnownFiles(FileSystem):
         return super()._names(path)
 
 
-def names_unknown_variable(text: str, environment: Mapping[str, str]) -> bool:
-    """Return whether a script uses a variable that it does not set, and that the image may set."""
-    assigned = {name for match in _ASSIGNMENT.finditer(text) for name in match.groups()}
-    return any(name not in environment and name not in assigned for name in _VARIABLE.findall(text))
-
-
 @lru_cache(maxsize=4096)
 def command_timeline(
     main: Invocation | None, command: HandlerCommand, folders: tuple[str, ...] | None
-) -> Timeline:
-    """Return the results of a command during a run of the container's command `main`; None for one that is not simulated.
+) -> Timeline | None:
+    """Return the results of a command during a run of the container's command `main`; None for one that runs on the clock.
+
+    The result of a command that is not simulated is None.
 
     The `folders` are empty at the start of the run; only `main` writes into them, or nobody without it. They are None if nobody
     knows what the container's own program writes.
     """
+    try:
+        return _timeline(main, command, folders)
+    except OutsideAnswer:
+        return None
+
+
+def _timeline(main: Invocation | None, command: HandlerCommand, folders: tuple[str, ...] | None) -> Timeline:
     if main is None:
         return ((0.0, _run_command(command, _KnownFiles(dict(command.files), command, folders))),)
     files = program.initial_files(main)
@@ -140,7 +156,7 @@ def command_timeline(
         next_at = _run_until_sleep(execution, host)
         if next_at is None and results:
             break
-        entries = {**dict(command.files), **dict(files.entries("/"))}
+        entries = {**dict(command.files), **dict(files.own_entries("/"))}
         seen |= entries.keys()
         result = _run_command(_beside(command, host), _KnownFiles(entries, command, folders, seen))
         if not results or results[-1][1] != result:
@@ -162,12 +178,14 @@ def unknown_program_of_handler(command: HandlerCommand) -> str:
         while not program.is_too_long(commands, host):
             effect = next(execution)
             commands += 1
+            if isinstance(effect, NetworkCall):
+                break
             host.elapsed += effect.seconds if isinstance(effect, Sleep) else 0
             if host.elapsed == inf or isinstance(effect, RepeatedIteration):
                 break
     except UnknownProgram as error:
         return "" if isinstance(error, UnknownFile) else str(error)
-    except (StopIteration, OutOfMemory, StartError, ShellSyntaxError, RecursionError):
+    except (StopIteration, OutsideAnswer, OutOfMemory, StartError, ShellSyntaxError, RecursionError):
         pass
     return ""
 
@@ -183,6 +201,7 @@ def _run_until_sleep(execution: Run, host: Host) -> float | None:
             effect = next(execution)
         except (
             StopIteration,
+            OutsideAnswer,
             OutOfMemory,
             StartError,
             UnknownProgram,
@@ -193,6 +212,8 @@ def _run_until_sleep(execution: Run, host: Host) -> float | None:
         commands += isinstance(effect, CommandStart)
         if isinstance(effect, RepeatedIteration):
             return None
+        if isinstance(effect, NetworkCall):
+            return inf
         if program.is_too_long(commands, host) or program.is_endless(effect, host):
             return inf
         if isinstance(effect, Sleep) and effect.seconds:
@@ -203,7 +224,9 @@ def _run_until_sleep(execution: Run, host: Host) -> float | None:
 
 def _beside(command: HandlerCommand, host: Host) -> HandlerCommand:
     """Return a command that runs beside the processes of the container's own command, if its result depends on them."""
-    if len(command.other_processes) != 1:  # None, or those of other containers.
+    if (
+        command.other_processes is None or len(command.other_processes) != 1
+    ):  # None, or those of other containers.
         return command
     return replace(
         command,
@@ -216,11 +239,31 @@ def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Ru
         argv=command.argv,
         environment=command.environment,
         identity=command.identity,
+        object_variables=command.object_variables,
         pid=0,
         fails_unknown=command.fails_unknown,
+        image=command.image,
+        user_names=command.user_names,
+        group_names=command.group_names,
         installed=command.installed,
     )
-    return program.start_invocation(invocation, files, other_processes=command.other_processes)
+    return program.start_invocation(
+        invocation,
+        files,
+        other_processes=command.other_processes,
+        ask_variable=partial(_ask, command.object_variables),
+    )
+
+
+def ask_image(name: str) -> None:
+    """Raise `UnknownFile` about a variable that is not set, as the image may set it."""
+    if name:
+        raise UnknownFile(f"the variable {name}")
+
+
+def _ask(variables: ObjectVariables, name: str) -> None:
+    variables.ask(name)
+    ask_image(name)
 
 
 def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | None:
@@ -241,6 +284,7 @@ def _run_to_result(host: Host, execution: Run) -> CommandResult:
     try:
         while True:
             effect = next(execution)
+            _require_known(effect, host)
             commands += isinstance(effect, CommandStart)
             if program.is_too_long(commands, host) or isinstance(effect, RepeatedIteration):
                 host.elapsed = inf
@@ -251,6 +295,7 @@ def _run_to_result(host: Host, execution: Run) -> CommandResult:
             if host.elapsed == inf:
                 return CommandResult(exit_code=0, seconds=inf)
     except StopIteration as stop:
+        _require_known(None, host)
         # Nobody reads the output of a success, and the results before and after another output are the same.
         text = output[:MAX_OUTPUT].decode("utf-8", "replace") if stop.value else ""
         if stop.value and host.unlisted:
@@ -258,6 +303,12 @@ def _run_to_result(host: Host, execution: Run) -> CommandResult:
         return CommandResult(exit_code=stop.value, output=text, seconds=host.elapsed)
     except OutOfMemory:
         return CommandResult(exit_code=KILLED, seconds=host.elapsed)
+
+
+def _require_known(effect: Effect | None, host: Host) -> None:
+    """Raise `OutsideAnswer` for a command that uses the network, or reads the time, which differs from one probe to the next."""
+    if isinstance(effect, NetworkCall) or host.time_reads:
+        raise OutsideAnswer
 
 
 def end_of_unknown(error: UnknownProgram, seconds: float, *, fails: bool) -> CommandResult | None:

@@ -1,23 +1,17 @@
-"""The commands of probes and hooks that run in real time, because they use the network, API objects, the time,
-or files that others write. Pure.
-"""
+"""The commands of probes and hooks that run in real time. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.variables import expand_probe_command
 
-from .commands import mentions_network
-from .lasting_files import WRITE_COMMAND, uses_lasting_files
-from .object_values import uses_objects
+from .lasting_files import WRITE_COMMAND
 
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
 _TO_NULL: Final = re.compile(r"\d?>{1,2} ?(?:/dev/null|&\d)")
 """Matches a redirection that writes no file."""
-_TIME: Final = re.compile(r"(?<![\w./-])date(?![\w./-])|\bEPOCHSECONDS\b|-[acm]min\b")
-"""Matches a command that reads the time."""
 _SIGNAL: Final = re.compile(
     r"(?<![\w./-])(?:kill|pkill|killall)(?![\w./-])(?![ \0]+(?:-0|-s[ \0]*0|-l|-L)(?!\w))"
 )
@@ -34,7 +28,10 @@ def _has_commands(container: ReadOnlyTree) -> bool:
 
 
 def live_commands(
-    pod: ReadOnlyTree, container: ReadOnlyTree, *, is_live: bool = False
+    container: ReadOnlyTree,
+    runs_on_clock: Callable[[tuple[str, ...]], bool],
+    *,
+    is_live: bool = False,
 ) -> Mapping[str, tuple[str, ...]]:
     """Return the commands of a container's probes and hooks that run in real time, by the field of each.
 
@@ -45,14 +42,7 @@ def live_commands(
     commands = _commands_of(container)
     if is_live or _may_interfere(commands):
         return commands
-    return {
-        field: argv
-        for field, argv in commands.items()
-        if mentions_network(argv)
-        or uses_objects(pod, container, argv)
-        or uses_lasting_files(pod, container, argv)
-        or _reads_time(argv)
-    }
+    return {field: argv for field, argv in commands.items() if runs_on_clock(argv)}
 
 
 def _commands_of(container: ReadOnlyTree) -> Mapping[str, tuple[str, ...]]:
@@ -85,8 +75,3 @@ def sends_signals(argv: tuple[str, ...]) -> bool:
 def _command_of(field: str, action: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
     argv = action.get("command") or ()
     return expand_probe_command(argv, container) if field in _PROBES else tuple(argv)
-
-
-def _reads_time(argv: tuple[str, ...]) -> bool:
-    """Return whether the result of a command may change as time passes."""
-    return any(_TIME.search(argument) for argument in argv)

@@ -12,9 +12,11 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.resource_limits import limit_of
 from mockube.container_runtime.logs import MAX_LINE, LogLine
 from mockube.container_runtime.simulated.shell.memory import Memory, OutOfMemory
+from mockube.container_runtime.simulated.shell.outside import OutsideAnswer
 from mockube.container_runtime.simulated.shell.process import (
     Host,
     Input,
+    NetworkCall,
     Output,
     RepeatedIteration,
     Run,
@@ -25,6 +27,7 @@ SLICE: Final = 500
 """The maximum number of effects that one call replays."""
 MAX_EFFECTS: Final = 50_000
 """The number of effects after which a replay skips to the end, so that the log is incomplete."""
+LOST: Final = b"mockube: the log of this run is lost: the controller manager that had it has ended\n"
 MAX_ITERATIONS_LOGGED: Final = 5_000
 """The maximum number of logged iterations of a loop in which nothing changes: earlier ones are left out."""
 
@@ -91,12 +94,15 @@ class LogReplay:
         try:
             effect = self._execution.send(self._reply) if self._reply else next(self._execution)
         except (StopIteration, OutOfMemory):
-            self.has_ended = True
-            for stream, part in self._parts.items():
-                yield from self._flush(stream, part)
+            yield from self._end()
+            return
+        except OutsideAnswer:
+            yield from self._lose()
             return
         self._reply = None
         match effect:
+            case NetworkCall():
+                yield from self._lose()
             case Output(descriptor=stream, data=data):
                 yield from self._lines(stream, data)
             case Input() if self._host.has_open_input:
@@ -110,6 +116,16 @@ class LogReplay:
                 self._reply = str(iterations).encode() if iterations > 0 else None
             case _:  # The input is empty.
                 pass
+
+    def _end(self) -> Iterator[LogLine]:
+        self.has_ended = True
+        for stream, part in self._parts.items():
+            yield from self._flush(stream, part)
+
+    def _lose(self) -> Iterator[LogLine]:
+        """End at what cannot be repeated: an answer from outside of the container."""
+        yield from self._end()
+        yield from self._lines(2, LOST)
 
     def _lines(self, stream: int, data: bytes) -> Iterator[LogLine]:
         part = self._parts.setdefault(stream, bytearray())

@@ -4,15 +4,14 @@ Pure. The command is interpreted. The result is None for a command that is not s
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from math import inf
 from shlex import quote
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -32,7 +31,7 @@ from mockube.container_runtime.behavior import (
     message_path,
     name_unknown,
 )
-from mockube.container_runtime.config.variables import expand_references
+from mockube.container_runtime.config.variables import expand_references, reference_names
 from mockube.container_runtime.disk_usage import DISK_BYTES
 from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
 from mockube.container_runtime.images.table import (
@@ -46,12 +45,14 @@ from mockube.container_runtime.images.table import (
 from mockube.container_runtime.load import RunLoad
 from mockube.container_runtime.simulated.files.image_places import file_places
 from mockube.container_runtime.simulated.files.mounts import MESSAGE_FILE, written_folders
+from mockube.container_runtime.simulated.files.users import group_names, user_names
 from mockube.container_runtime.simulated.shell.access import ContainerUser
 from mockube.container_runtime.simulated.shell.filesystem import (
     FileEntry,
     FileError,
     FileSystem,
     ImagePlaces,
+    Mount,
     WriteProtection,
 )
 from mockube.container_runtime.simulated.shell.invocation import run_command
@@ -62,12 +63,14 @@ from mockube.container_runtime.simulated.shell.network_programs.servers.registry
 )
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of, starts_server
 from mockube.container_runtime.simulated.shell.node_disk import NodeDisk
+from mockube.container_runtime.simulated.shell.outside import OutsideAnswer, OutsideFiles
 from mockube.container_runtime.simulated.shell.process import (
     FIRST_PID,
     CommandStart,
     Effect,
     Host,
     Input,
+    NetworkCall,
     OtherProcess,
     Output,
     Process,
@@ -84,12 +87,15 @@ from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 from mockube.container_runtime.start_errors import NOT_STARTED, StartError, message_of_start
 
 from .cpu_meter import CpuMeter
+from .object_values import ObjectVariables
 from .server_start import FailedStart, failed_by_capabilities, failed_start, written_paths
 
 MAX_RUNS: Final = 10
 """The number of restarts that are interpreted; later runs are like the last of them."""
 MAX_COMMANDS: Final = 5_000
 """The number of commands after which a script counts as endless."""
+_MAX_AT_ONCE: Final = 1000
+"""The number of commands that a script may work without a sleep before it runs in real time, where it shares the event loop: 60 ms."""
 
 MAX_MOVED_BYTES: Final = 3 << 20
 """The bytes that its programs read and write before it counts as endless, besides those that fill memory."""
@@ -99,9 +105,11 @@ _ENDLESS_SECONDS: Final = 300.0
 
 _PIDS_OF_CONTAINER: Final = 7
 """The distance of the first processes of containers that share their processes."""
+_PID_BESIDE: Final = 7
+"""The id of a command that is not the first of its namespace, where it may have any."""
 _GAVE_UP: Final = -1
 _NAME_SERVER: Final = "coredns"
-_MUCH: Final = 16 << 20
+MUCH: Final = 16 << 20
 """The bytes from which on what a command writes counts on the disk of its node, so that it runs in real time."""
 _GO_PROGRAMS: Final = frozenset({"agnhost", "kubectl", "kube-proxy", "kube-webhook-certgen"})
 """Programs that end at SIGTERM also as the first process of a container, as Go's run-time does."""
@@ -144,6 +152,11 @@ class CommandContext(Struct, frozen=True, kw_only=True):
     earlier: "tuple[Invocation, ...]" = ()
     """The commands that ran earlier and may have left files in the shared volumes."""
     unknown_places: UnknownPlaces = ()
+    outside: tuple[str, ...] = ()
+    """The mount paths of volumes whose files others may write."""
+    object_variables: ObjectVariables = ObjectVariables()
+    much: int = MUCH
+    """The bytes from which on what a command writes counts on the disk of its node."""
     hostname: str = "localhost"
     year: int = ANY_YEAR
     """The year in which the pod was created."""
@@ -154,6 +167,8 @@ class CommandContext(Struct, frozen=True, kw_only=True):
 
 
 _DEFAULT_CONTEXT: Final = CommandContext()
+ON_CLOCK: Final = RunBehavior(seconds=None, stop_code=KILLED, is_certain=False)
+"""A run of which nobody knows anything before it runs."""
 
 
 def program_of(
@@ -177,8 +192,6 @@ def program_of(
         program = _interpret(invocation, min(restarts, MAX_RUNS), started)
     if isinstance(program, UnknownCommand):
         return None
-    if program.message and _uses_referenced_variable(container, "\0".join(invocation.argv)):
-        return replace(program, message="")
     return program
 
 
@@ -222,7 +235,10 @@ def _end_of_start(container: Mapping[str, Any], failed: FailedStart | None) -> R
 
 @lru_cache(maxsize=4096)
 def _failed_start(invocation: "Invocation", needs: tuple[WrittenPath, ...]) -> FailedStart | None:
-    return failed_start(initial_files(invocation), needs)
+    try:
+        return failed_start(initial_files(invocation), needs)
+    except OutsideAnswer:
+        return None
 
 
 def unknown_program_of(
@@ -244,14 +260,16 @@ def invocation_of(
     if not argv:
         return None
     text = "\0".join(argv)
-    variables = context.environment() if "$" in text or "python" in text else {}
+    of_objects = context.object_variables
+    variables = {name: value for name, value in context.environment().items() if name not in of_objects.names}
+    references = frozenset[str]().union(*map(reference_names, argv)) if "$(" in text else ()
+    environment = shared_variables(container, variables, text)
     return Invocation(
         argv=tuple(expand_references(argv, variables)) if "$" in text else argv,
-        environment=tuple(
-            (name, value)
-            for name, value in ({**_path_variable(container), **variables}).items()
-            if name in text or name == "PATH"
-        ),
+        object_variables=of_objects._replace(names=of_objects.names | variables.keys() - environment.keys()),
+        is_outside=any(name not in variables and of_objects.may_have(name) for name in references),
+        much=context.much,
+        environment=tuple(environment.items()),
         identity=context.identity,
         message_path=message_path(container),
         falls_back_to_log=falls_back_to_log(container),
@@ -261,6 +279,8 @@ def invocation_of(
         shared_mounts=context.shared_mounts,
         earlier=context.earlier,
         unknown_places=context.unknown_places,
+        outside=context.outside,
+        directory=container.get("workingDir") or "/",
         hostname=context.hostname if _HOSTNAME.search(text) else "localhost",
         year=context.year,
         fails_unknown=context.fails_unknown,
@@ -269,8 +289,20 @@ def invocation_of(
         installed=None if context.script is not None else installed_programs(images, container),
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
-        image=(container.get("image") or "") if "python" in text else "",
+        image=container.get("image") or "",
+        user_names=tuple(user_names(images, container).items()),
+        group_names=tuple(group_names(images, container).items()),
     )
+
+
+def shared_variables(container: Mapping[str, Any], variables: Mapping[str, str], text: str) -> dict[str, str]:
+    """Return the variables of which the result of a command is a function: without those of the pod alone that it does not name."""
+    literals = {entry["name"] for entry in container.get("env") or () if "valueFrom" not in entry}
+    return {
+        name: value
+        for name, value in {**_path_variable(container), **variables}.items()
+        if name in literals or name == "PATH" or name in text
+    }
 
 
 def start_problem_of(images: ImageTable, container: Mapping[str, Any]) -> str:
@@ -324,17 +356,6 @@ def installed_programs(images: ImageTable, container: Mapping[str, Any]) -> Imag
     if script_of_program(images, container, argv_of(images, container)) is not None:
         return None
     return programs_of_image(images, container["image"])
-
-
-def _uses_referenced_variable(container: Mapping[str, Any], text: str) -> bool:
-    """Return whether the command may use a variable from a ConfigMap or a Secret."""
-    return "$" in text and bool(
-        container.get("envFrom")
-        or any(
-            {"configMapKeyRef", "secretKeyRef"} & (entry.get("valueFrom") or {}).keys()
-            for entry in container.get("env") or ()
-        )
-    )
 
 
 def command_of(images: ImageTable, container: Mapping[str, Any]) -> tuple[str, ...]:
@@ -426,6 +447,14 @@ class Invocation(Struct, frozen=True, kw_only=True):
     shared_mounts: MountPaths = ()
     earlier: "tuple[Invocation, ...]" = ()
     unknown_places: UnknownPlaces = ()
+    outside: tuple[str, ...] = ()
+    """The mount paths of volumes whose files others may write."""
+    directory: str = "/"
+    object_variables: ObjectVariables = ObjectVariables()
+    is_outside: bool = False
+    """Whether the command line itself has values of API objects."""
+    much: int = MUCH
+    """The bytes from which on what it writes counts on the disk of its node, so that it runs on the clock."""
     folders: Folders = ()
     protection: WriteProtection = ()
     hostname: str = "localhost"
@@ -439,16 +468,30 @@ class Invocation(Struct, frozen=True, kw_only=True):
     """Whether a read of the standard input waits."""
     has_terminal: bool = False
     image: str = ""
-    """The reference of the image, if the command depends on it."""
+    user_names: tuple[tuple[int, str], ...] = ()
+    group_names: tuple[tuple[int, str], ...] = ()
+    """The accounts of the image."""
 
-    def file_system(self, entries: Mapping[str, FileEntry]) -> FileSystem:
-        """Return the files of the command with the contents of the volumes that it can write, and the file for its message."""
+    def file_system(
+        self, entries: Mapping[str, FileEntry], unknown_volumes: Container[str] = ()
+    ) -> FileSystem:
+        """Return the files of the command with the contents of the volumes that it can write, and the file for its message.
+
+        Nobody knows the contents of the `unknown_volumes`.
+        """
         message = {self.message_path: MESSAGE_FILE} if self.message_path else {}
+        outside = {*self.outside, *(path for name, path in self.shared_mounts if name in unknown_volumes)}
+        prefixes = tuple(f"{path.rstrip('/')}/" for path in outside)
         files = FileSystem(
-            {**dict(self.folders), **message, **entries},
+            {
+                path: entry
+                for path, entry in {**dict(self.folders), **message, **entries}.items()
+                if not f"{path}/".startswith(prefixes)
+            },
             is_partial=True,
             volumes=self.volumes,
             places=self.places,
+            mounts=dict.fromkeys(outside, OUTSIDE),
             user=self.identity,
             protection=self.protection,
         )
@@ -467,6 +510,9 @@ def _unknown_file(places: UnknownPlaces, path: str) -> UnknownProgram | None:
     return (
         None if image is None else UnknownProgram(f"what reads {path}, which the image {image} was to write,")
     )
+
+
+OUTSIDE: Final = Mount(files=OutsideFiles())
 
 
 class UnknownCommand(Struct, frozen=True):
@@ -498,12 +544,19 @@ def _interpret(
 def initial_files(invocation: Invocation, started: datetime | None = None) -> FileSystem:
     """Return the files at the start of a command: those that the earlier commands have written into its volumes."""
     content: dict[str, dict[str, FileEntry]] = {}
+    unknown: set[str] = set()
     for earlier_command in invocation.earlier:
-        files = earlier_command.file_system(_mounted_entries(content, earlier_command.shared_mounts))
-        _run_once(earlier_command, files, started)
-        for volume, mount_path in earlier_command.shared_mounts:
-            content[volume] = {path[len(mount_path) :]: entry for path, entry in files.entries(mount_path)}
-    return invocation.file_system(_mounted_entries(content, invocation.shared_mounts))
+        mounts = earlier_command.shared_mounts
+        files = earlier_command.file_system(_mounted_entries(content, mounts), unknown)
+        behavior = _run_once(earlier_command, files, started)
+        if behavior is ON_CLOCK:
+            unknown |= {volume for volume, _ in mounts}
+            continue
+        for volume, mount_path in mounts:
+            content[volume] = {
+                path[len(mount_path) :]: entry for path, entry in files.own_entries(mount_path)
+            }
+    return invocation.file_system(_mounted_entries(content, invocation.shared_mounts), unknown)
 
 
 def _mounted_entries(
@@ -517,23 +570,27 @@ def _mounted_entries(
 
 
 def _volume_files(invocation: Invocation, files: FileSystem) -> dict[str, FileEntry]:
-    return {path: entry for volume in invocation.volumes for path, entry in files.entries(volume)}
+    return {path: entry for volume in invocation.volumes for path, entry in files.own_entries(volume)}
 
 
 def start_invocation(
     invocation: Invocation,
     files: FileSystem,
     started: datetime | None = None,
-    other_processes: tuple[OtherProcess, ...] = (),
+    other_processes: tuple[OtherProcess, ...] | None = None,
+    ask_variable: Callable[[str], None] | None = None,
 ) -> tuple[Host, Run]:
-    """Return a command that has not done anything yet, and the host in which it runs, beside other processes."""
+    """Return a command that has not done anything yet, and the host in which it runs, beside other processes, if they are known."""
     now = started or datetime(invocation.year, 1, 1, tzinfo=UTC)
     values = dict(invocation.environment)
     user, group, others, _ = invocation.identity
     host = Host(
         name=invocation.hostname,
-        pid=invocation.pid,
-        find_others=lambda: other_processes,
+        pid=invocation.pid if other_processes is not None else invocation.pid or _PID_BESIDE,
+        find_others=_raise_outside if other_processes is None else lambda: other_processes,
+        find_size=_raise_outside,
+        ask_variable=ask_variable or invocation.object_variables.ask,
+        enter_node=_raise_outside,
         user=user,
         group=group,
         other_groups=others,
@@ -545,16 +602,33 @@ def start_invocation(
         has_open_input=invocation.has_open_input,
         has_terminal=invocation.has_terminal,
         image=invocation.image,
+        user_names=dict(invocation.user_names),
+        group_names=dict(invocation.group_names),
     )
     command = list(invocation.argv)
     if command[0] == "exit":
         command = ["sh", "-c", " ".join(command)]
-    return host, run_command(host, command, values)
+    return host, run_command(host, command, values, invocation.directory)
+
+
+def _raise_outside(*_: object) -> NoReturn:
+    raise OutsideAnswer
 
 
 def _run_once(
     invocation: Invocation, files: FileSystem, started: datetime | None
 ) -> RunBehavior | UnknownCommand:
+    try:
+        return _computed(invocation, files, started)
+    except (OutsideAnswer, TooLarge):  # What is too large ends its container if that has less memory.
+        return ON_CLOCK
+
+
+def _computed(
+    invocation: Invocation, files: FileSystem, started: datetime | None
+) -> RunBehavior | UnknownCommand:
+    if invocation.is_outside:
+        raise OutsideAnswer
     host, execution = start_invocation(invocation, files, started)
     log, meter, disk = bytearray(), CpuMeter(), NodeDisk(DISK_BYTES)
     files.disk = disk
@@ -562,8 +636,8 @@ def _run_once(
         code = _run_to_end(execution, host, log, meter)
     except StartError as error:
         return RunBehavior(seconds=0, exit_code=NOT_STARTED, start_error=message_of_start(error))
-    except TooLarge:  # It ends its container if that has less memory.
-        return RunBehavior(seconds=None, stop_code=KILLED, is_certain=False)
+    except TooLarge:
+        raise
     except UnknownProgram as error:
         if invocation.fails_unknown:
             return RunBehavior(seconds=host.elapsed, exit_code=NOT_FOUND)
@@ -578,7 +652,10 @@ def _run_once(
             load=RunLoad(memory=(*host.memory.steps,), cores=1.0, steady_from=seconds),
         )
     load = meter.load(host)
-    reaction, handles_signals = default_reaction(invocation.argv, is_first=invocation.pid == FIRST_PID)
+    reaction, may_handle = default_reaction(invocation.argv, is_first=invocation.pid == FIRST_PID)
+    handles_signals = may_handle and host.catches_signals
+    if handles_signals:
+        reaction_at(invocation, host.elapsed, started)  # It may ask for something else then.
     if code in (None, _GAVE_UP):
         return RunBehavior(
             seconds=None,
@@ -586,7 +663,11 @@ def _run_once(
             stop_seconds=reaction.seconds,
             handles_signals=handles_signals,
             load=load,
-            is_certain=code is None and not files.guesses and disk.reserved < _MUCH,
+            changes_files=host.changes > 0,
+            is_certain=code is None
+            and not files.guesses
+            and disk.reserved < invocation.much
+            and (not log or invocation.much == MUCH),  # A log grows, too.
         )
     log_tail = log.decode("utf-8", "replace") if invocation.falls_back_to_log and code else ""
     seconds = host.elapsed
@@ -600,7 +681,8 @@ def _run_once(
         leaves_files=_leaves_files(invocation, files),
         reads_time=host.time_reads > 0,
         load=load,
-        is_certain=not files.guesses and disk.reserved < _MUCH,
+        changes_files=host.changes > 0,
+        is_certain=not files.guesses and disk.reserved < invocation.much,
     )
 
 
@@ -619,14 +701,11 @@ def default_reaction(argv: Sequence[str], *, is_first: bool) -> tuple[StopReacti
         or any(_EXECUTES_SERVER.search(argument) for argument in argv)
     ):
         return StopReaction(0.0, 0), False
-    handles_signals = any("trap" in argument for argument in argv)
-    if not is_first:
-        return StopReaction(0.0, SIGNAL_CODE + TERM), handles_signals
-    return StopReaction(inf, KILLED), handles_signals
+    return StopReaction(0.0, SIGNAL_CODE + TERM) if not is_first else StopReaction(inf, KILLED), True
 
 
 def reaction_at(invocation: Invocation, seconds: float, started: datetime | None = None) -> StopReaction:
-    """Return what a command with a trap does if it gets SIGTERM after so many seconds of its run."""
+    """Return what a command with a trap does if it gets SIGTERM after so many seconds of its run; raise `OutsideAnswer` if nobody knows."""
     host, execution = start_invocation(invocation, initial_files(invocation, started), started)
     try:
         return _run_with_signal(execution, host, seconds)
@@ -650,6 +729,8 @@ def _run_with_signal(execution: Run, host: Host, at: float) -> StopReaction:
                 host.elapsed - (host.elapsed if signalled_at is None else signalled_at), stop.value
             )
         reply = None
+        if isinstance(effect, NetworkCall):
+            raise OutsideAnswer
         if isinstance(effect, RepeatedIteration) and signalled_at is None:
             iterations = int((at - host.elapsed) / effect.seconds) - 1
             reply = str(iterations).encode() if iterations > 0 else None
@@ -676,7 +757,9 @@ def _leaves_files(invocation: Invocation, files: FileSystem) -> bool:
     """Return whether a volume has something else than a folder that nobody has changed."""
     folders = dict(invocation.folders)
     return any(
-        folders.get(path) != entry for volume in invocation.volumes for path, entry in files.entries(volume)
+        folders.get(path) != entry
+        for volume in invocation.volumes
+        for path, entry in files.own_entries(volume)
     )
 
 
@@ -690,7 +773,7 @@ def termination_message(files: FileSystem, path: str) -> str:
 
 def _run_to_end(execution: Run, host: Host, log: bytearray, meter: CpuMeter) -> int | None:
     """Run a command and return its exit code; None if it is endless, `_GAVE_UP` if it exceeds the limits before that is known."""
-    commands = 0
+    commands = slept_at = 0
     for _ in range(MAX_EFFECTS):
         try:
             effect = next(execution)
@@ -698,6 +781,10 @@ def _run_to_end(execution: Run, host: Host, log: bytearray, meter: CpuMeter) -> 
             code: int = stop.value
             return code
         commands += isinstance(effect, CommandStart)
+        if isinstance(effect, NetworkCall) or commands - slept_at > _MAX_AT_ONCE:
+            raise OutsideAnswer
+        if isinstance(effect, Sleep):
+            slept_at = commands
         if isinstance(effect, Output):
             log += effect.data
             del log[:-MAX_LOG_MESSAGE]

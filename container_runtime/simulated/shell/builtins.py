@@ -237,7 +237,7 @@ def _shift(shell: Shell, argv: Sequence[str]) -> Run:
 def _set(shell: Shell, argv: Sequence[str]) -> Run:
     arguments = list(argv[1:])
     if not arguments:
-        for name in shell.variables.names():
+        for name in shell.variable_names():
             value = shell.variables.get(name)
             if value is not None:
                 yield from shell.write(1, f"{name}={quote(value)}\n")
@@ -328,6 +328,7 @@ def _trap(shell: Shell, argv: Sequence[str]) -> Run:
     shell.variables.changes += 1
     if shell.owns_process:
         shell.process.processes.catch_signals(caught_signals(shell))
+        shell.process.host.catches_signals = True
     return 0
 
 

@@ -42,7 +42,7 @@ def _export(shell: Shell, argv: Sequence[str]) -> Run:
     attribute = "is_exported" if argv[0] == "export" else "is_read_only"
     options, arguments = _options(argv, "pnfaA")
     if not arguments:
-        for name in shell.variables.names():
+        for name in shell.variable_names():
             variable = shell.variables.variable(name)
             if variable is not None and getattr(variable, attribute):
                 yield from _print_export(shell, argv[0], name, variable)
@@ -138,7 +138,7 @@ def _declare_functions(shell: Shell, options: str, names: Sequence[str]) -> int:
 
 def _print_variables(shell: Shell, names: Sequence[str]) -> Run:
     code = 0
-    for name in names or shell.variables.names():
+    for name in names or shell.variable_names():
         variable = shell.variables.variable(name)
         if variable is None:
             yield from shell.report(f"declare: {name}: not found")

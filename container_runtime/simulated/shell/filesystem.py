@@ -439,6 +439,7 @@ class FileSystem:
         if not self.is_partial or path.startswith((*self._volumes, *_EMPTY_FOLDERS)):
             return False
         if path.startswith("/proc/") and path[6:7].isdigit() and not path.startswith("/proc/1/"):
+            self._note_guess(path)
             return False  # Images have no processes; the first one is the container's own.
         self._note_guess(path)
         possible = None if self._places is None else self._places.possible
@@ -851,6 +852,13 @@ class FileSystem:
             for each in self._walk_all(path):
                 if (entry := self._lookup(each)) is not None:
                     yield each, entry
+
+    def own_entries(self, path: str) -> Iterator[tuple[str, FileEntry]]:
+        """Yield the paths at a path and below it that are in no mount, with their entries."""
+        prefix = f"{path.rstrip('/')}/"
+        for each, entry in self._entries.items():
+            if f"{each.rstrip('/')}/".startswith(prefix):
+                yield each, entry
 
     def walk(self, path: str) -> Iterator[str]:
         """Yield the path and all paths below it, each directory before its contents, if the user may list them."""

@@ -134,7 +134,7 @@ def expand_parameter(shell: Shell, part: Parameter, expansions: WordExpansions) 
         yield from _report_bad_subscript(shell, part.name, index)
     expansion = _Expansion(shell, part, index, expansions)
     if part.operator == "names":
-        names = [name for name in shell.variables.names() if name.startswith(part.name)]
+        names = [name for name in shell.variable_names() if name.startswith(part.name)]
         return (yield from expansion.join(names))
     if part.name in _ALL or index in _ALL:
         return (yield from expansion.all_values())

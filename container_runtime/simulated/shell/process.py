@@ -9,6 +9,7 @@ from typing import Protocol, Self, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
+from mockube.apimachinery.quantity import scaled_value_or
 from mockube.container_runtime.images.programs import ImagePrograms
 from mockube.container_runtime.simulated.configured.contract import RunningServer
 
@@ -190,6 +191,19 @@ class OtherProcess(Struct, frozen=True):
         return self.argv
 
 
+class NodeSize(Struct, frozen=True, kw_only=True):
+    cpus: int = 1
+    memory_bytes: int = DEFAULT_MEMORY
+
+
+def size_of(resources: Mapping[str, str]) -> NodeSize:
+    """Return the size of a node with these resources."""
+    return NodeSize(
+        cpus=max(scaled_value_or(resources.get("cpu"), 0), 1),
+        memory_bytes=scaled_value_or(resources.get("memory"), 0) or DEFAULT_MEMORY,
+    )
+
+
 class Host(Struct, kw_only=True):
     """The container in which commands run."""
 
@@ -220,10 +234,8 @@ class Host(Struct, kw_only=True):
     """The processes that a list of all processes lacks, because nobody knows them; a command that fails may succeed with them."""
     occupied_ports: frozenset[int] = frozenset()
     """The ports on which other containers of the pod listen."""
-    cpus: int = 1
-    """The processors of the node."""
-    memory_bytes: int = DEFAULT_MEMORY
-    """The memory of the node."""
+    find_size: Callable[[], NodeSize] = NodeSize
+    """Returns how large the node is."""
     umask: int = DEFAULT_UMASK
     """The rights that new files do not get."""
     has_terminal: bool = False
@@ -233,8 +245,12 @@ class Host(Struct, kw_only=True):
     """The seconds that commands have slept, if sleeping takes no real time."""
     on_unknown: Callable[[str], None] = lambda _: None
     """Called with the name of an unknown program that fails."""
+    ask_variable: Callable[[str], None] = lambda _: None
+    """Called with the name of a variable that is not set, empty for a list of all; raises `OutsideAnswer` if nobody knows its value yet."""
     send_signal: Callable[[int], None] = lambda _: None
     """Sends a signal to the first process of the command that runs."""
+    catches_signals: bool = False
+    """Whether a command has said what it does after a signal."""
     interrupt: Callable[[], None] = lambda: None
     """Interrupts the command that runs, as Ctrl-C does."""
     listed_processes: "Callable[[], Sequence[ListedProcess]]" = lambda: ()
@@ -275,6 +291,14 @@ class Host(Struct, kw_only=True):
     def groups(self) -> list[int]:
         """The group and the supplementary ones, in the kernel's order."""
         return sorted({self.group, *self.other_groups})
+
+    @property
+    def cpus(self) -> int:
+        return self.find_size().cpus
+
+    @property
+    def memory_bytes(self) -> int:
+        return self.find_size().memory_bytes
 
     def seconds_up(self) -> float:
         """Return for how long the container has run."""

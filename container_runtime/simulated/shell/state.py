@@ -281,7 +281,14 @@ class Shell(ABC):
         value = self.variables.get(name)
         if value is None and (dynamic := _DYNAMIC.get(name)) is not None:
             return dynamic(self)
+        if value is None:
+            self.process.host.ask_variable(name)
         return value
+
+    def variable_names(self) -> list[str]:
+        """Return the names of all variables, for a list of them."""
+        self.process.host.ask_variable("")
+        return self.variables.names()
 
     def seconds(self) -> str:
         """Return the seconds since the start of the shell."""

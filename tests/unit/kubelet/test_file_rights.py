@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
+from tests.support.running_containers import Cluster, shell
 
 USER = {"runAsUser": 1000}
 READ_ONLY = {"readOnlyRootFilesystem": True}
@@ -90,16 +91,21 @@ def test_read_only_mount_refuses_writes():
     assert end_of(text="mkdir -p /data/a/b", mounts=mounts)[0] == 1
 
 
-def test_host_path_belongs_to_root():
-    volumes = [{"name": "v", "hostPath": {"path": "/srv/x", "type": "DirectoryOrCreate"}}]
-    assert end_of(security=USER, text="echo x > /data/y", volumes=volumes, mounts=DATA)[0] == 1
-
-
-def test_host_path_of_a_file_is_a_file():
-    volumes = [{"name": "v", "hostPath": {"path": "/srv/x", "type": "FileOrCreate"}}]
-    assert (
-        end_of(text="[ -f /data ] && echo x > /data && cat /data", volumes=volumes, mounts=DATA) is not None
+@pytest.mark.parametrize(
+    ("kind", "security", "text", "code"),
+    [
+        pytest.param("DirectoryOrCreate", USER, "echo x > /data/y", 1, id="a folder of root"),
+        pytest.param("FileOrCreate", {}, "[ -f /data ] && echo x > /data && cat /data", 0, id="a file"),
+    ],
+)
+async def test_host_path_has_the_rights_of_its_type(kind, security, text, code):
+    volumes = [{"name": "v", "hostPath": {"path": "/srv/x", "type": kind}}]
+    cluster = Cluster(
+        shell(text, securityContext=security, volumeMounts=DATA), restartPolicy="Never", volumes=volumes
     )
+    cluster.runtime.start_container(cluster.pod, "c", 0)
+    await cluster.advance(1)
+    assert cluster.end().code == code
 
 
 def test_probe_has_the_rights_of_its_container():

@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import SteppedClock
-from mockube.container_runtime.simulated.programs.live_commands import live_commands
 from mockube.kubelet.pod_lifecycle.observations import (
     NOT_OBSERVED,
     NOT_PROBED,
@@ -111,10 +110,12 @@ def test_pre_stop_hook_runs_within_the_grace_period():
 
 def test_commands_run_in_real_time_that_use_the_network():
     quick = {"exec": {"command": ["true"]}}
-    subject = container(readinessProbe=PROBE, livenessProbe=quick, startupProbe={"grpc": {}})
-    assert live_commands(pod(subject), subject) == {"readinessProbe": ("nc", "-z", "db", "5432")}
+    subject = container(image="busybox", readinessProbe=PROBE, livenessProbe=quick)
+    assert simulated_runtime().live_handlers(pod(subject), subject) == {
+        "readinessProbe": ("nc", "-z", "db", "5432")
+    }
     for subject in (container(), container(readinessProbe=quick)):
-        assert live_commands(pod(subject), subject) == {}
+        assert simulated_runtime().live_handlers(pod(subject), subject) == {}
 
 
 def test_commands_run_in_real_time_that_read_api_objects():
@@ -125,19 +126,21 @@ def test_commands_run_in_real_time_that_read_api_objects():
     mounted = container(livenessProbe=script, volumeMounts=[mount])
     named = container(livenessProbe={"exec": {"command": ["sh", "-c", "test $MODE"]}}, env=[variable])
     for subject in (mounted, named):
-        assert live_commands(pod(subject, volumes=[volume]), subject).keys() == {"livenessProbe"}
+        assert simulated_runtime().live_handlers(pod(subject, volumes=[volume]), subject).keys() == {
+            "livenessProbe"
+        }
 
 
 def test_probes_run_in_real_time_whose_files_a_hook_may_write():
     hook = {"exec": {"command": ["sh", "-c", "echo > /tmp/ready"]}}
     reader = {"exec": {"command": ["cat", "/tmp/ready"]}}
     subject = container(readinessProbe=reader, lifecycle={"postStart": hook})
-    assert live_commands(pod(subject), subject).keys() == {"readinessProbe", "postStart"}
+    assert simulated_runtime().live_handlers(pod(subject), subject).keys() == {"readinessProbe", "postStart"}
 
 
 def test_container_that_ran_before_the_manager_keeps_its_readiness():
     readiness = {"readinessProbe": PROBE, "startupProbe": PROBE, "lifecycle": {"postStart": HOOK}}
-    tree = pod(container(**readiness))
+    tree = pod(container(image="busybox", **readiness))
     clock = SteppedClock()
     state = {"running": {"startedAt": format_time(clock.now() - timedelta(seconds=60))}}
     status = {"name": "c", "state": state, "ready": True, "started": True, "restartCount": 3}

@@ -148,7 +148,7 @@ def rmdir(process: Process) -> Run:
 def touch(process: Process) -> Run:
     long = {"no-create": "c", "date": "d", "reference": "r", "no-dereference": "h"}
     options = parse_options(process.arguments, "chamd:t:r:", long=long)
-    files, now = process.host.files, process.host.now_running()
+    files, now = process.host.files, process.host.now_running(is_shown=True)
     modified: float | None = None
     if "d" in options:
         modified = parse_time_text(options.get("d"), now).timestamp()

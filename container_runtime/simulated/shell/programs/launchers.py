@@ -18,6 +18,7 @@ from mockube.container_runtime.simulated.shell.process import (
     ProgramUsageError,
     Run,
     Sleep,
+    UnknownProgram,
     WaitUntil,
     decoded,
     write_text,
@@ -70,6 +71,8 @@ def env(process: Process) -> Run:
         count += 1
     if arguments := arguments[count:]:
         return (yield from run_other(process, arguments, environment))
+    if not clears:
+        process.host.ask_variable("")
     end = "\0" if "0" in options else "\n"
     yield write_text("".join(f"{name}={value}{end}" for name, value in environment.items()))
     return 0
@@ -239,7 +242,15 @@ def pause(_: Process) -> Run:
     return 0
 
 
+def busybox(process: Process) -> Run:
+    """Run the program of busybox that the first argument names."""
+    if not process.arguments:
+        raise UnknownProgram(process.name)
+    return (yield from run_other(process, process.arguments))
+
+
 PROGRAMS: Final[Mapping[str, Program]] = {
+    "busybox": busybox,
     "env": env,
     "timeout": timeout,
     "time": time,

@@ -83,12 +83,13 @@ def _targets(process: Process, argument: str) -> Sequence[RunningProcess]:
         raise ProgramUsageError(f"Illegal number: {argument}", 2, bash=words, bash_code=1)
     if argument == "0":
         return process.processes.children()
-    running = _processes(process)
     if argument == "-1":
-        return [one for one in running if one.pid != FIRST_PID]
+        return [one for one in _processes(process) if one.pid != FIRST_PID]
+    pid = int(digits[:_MAX_DIGITS])
     if argument.startswith("-"):
-        running = _children(process)
-    return [one for one in running if one.pid == int(digits[:_MAX_DIGITS])]
+        return [one for one in _children(process) if one.pid == pid]
+    own = [one for one in process.processes.listed_processes() if one.pid == pid]
+    return own or [one for one in process.host.other_processes if one.pid == pid]
 
 
 def _list_signals(arguments: Sequence[str]) -> Run:

@@ -88,8 +88,12 @@ def sleep(process: Process) -> Run:
 
 def printenv(process: Process) -> Run:
     if not process.arguments:
+        process.host.ask_variable("")
         yield write_text("".join(f"{name}={value}\n" for name, value in process.environment.items()))
         return 0
+    for name in process.arguments:
+        if name not in process.environment:
+            process.host.ask_variable(name)
     values = [process.environment[name] for name in process.arguments if name in process.environment]
     yield write_text("".join(f"{value}\n" for value in values))
     return int(len(values) < len(process.arguments))

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
+from mockube.container_runtime.simulated.shell.outside import OutsideAnswer
 from mockube.container_runtime.simulated.shell.process import BrokenPipe, UnknownProgram
 
 from .values import ErrorInstance, Frame, PyClass, SourceFile, Value
@@ -116,7 +117,9 @@ def missing_variable(name: Value, version: tuple[int, ...]) -> PythonError:
 
 def is_host_error(problem: BaseException) -> bool:
     """Return whether an error is that of an operation, and not one of the script or of the container."""
-    return not isinstance(problem, (PythonError, UnknownProgram, OutOfMemory, BrokenPipe, Stop))
+    return not isinstance(
+        problem, (PythonError, UnknownProgram, OutsideAnswer, OutOfMemory, BrokenPipe, Stop)
+    )
 
 
 def converted(problem: BaseException) -> PythonError:

@@ -164,7 +164,7 @@ class PythonInterpreter(Statements):
         """Raise what an import of a module that is not simulated ends with: the error of Python, if its image has no such module."""
         outer = name.partition(".")[0]
         is_known = outer in sys.stdlib_module_names
-        if not is_known and self.is_plain_image and "PYTHONPATH" not in self.environment:
+        if not is_known and self.is_plain_image and "PYTHONPATH" not in self.process.environment:
             problem = error("ModuleNotFoundError", f"No module named '{name}'")
             problem.value.fields["name"] = name
             raise problem

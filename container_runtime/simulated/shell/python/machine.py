@@ -110,7 +110,7 @@ class Machine(ABC):
         self.handlers: dict[int, Value] = {}
         """The handlers of signals."""
         self.threads: list[Any] = []
-        self.environment: dict[str, Value] = Environment(process.environment)
+        self.environment: dict[str, Value] = Environment(process.environment, process.host.ask_variable)
         self.folder = process.directory
         """The folder of the script, from which it imports."""
         self._is_unbuffered = is_unbuffered

@@ -381,6 +381,7 @@ def signal_module(machine: PythonInterpreter) -> dict[str, Value]:
             machine.handlers.pop(number, None)
         actions = {key: "" if value is None else "python" for key, value in machine.handlers.items()}
         machine.process.processes.catch_signals(actions)
+        machine.process.host.catches_signals = True
         return before
 
     def pause(*_: Any) -> Code:

@@ -230,6 +230,34 @@ class DefaultDict(dict[Any, Any]):
 class Environment(dict[Any, Any]):
     """`os.environ`."""
 
+    def __init__(self, values: Mapping[str, str], ask: Callable[[str], None]) -> None:
+        """`ask` is called with the name of a variable that is not set, empty for a list of all."""
+        super().__init__(values)
+        self._ask = ask
+
+    def __contains__(self, name: object) -> bool:
+        is_set = super().__contains__(name)
+        if not is_set and isinstance(name, str):
+            self._ask(name)
+        return is_set
+
+    def get(self, name: Any, default: Any = None) -> Any:
+        if not super().__contains__(name):
+            self._ask(str(name))
+        return super().get(name, default)
+
+    def __iter__(self) -> Any:
+        self._ask("")
+        return super().__iter__()
+
+    def keys(self) -> Any:
+        self._ask("")
+        return super().keys()
+
+    def items(self) -> Any:
+        self._ask("")
+        return super().items()
+
 
 class BulkText:
     """A long text or list, or other data, that repeats a unit: only its length is stored."""

@@ -208,11 +208,6 @@ def test_searches_of_a_script_count_as_its_commands(search, size, is_certain):
     assert parsed_program("bash", "-c", script, image="debian").is_certain is is_certain
 
 
-def test_awk_that_never_ends_writes_to_a_program_that_reads_a_part():
-    program = parsed_program("sh", "-c", "awk 'BEGIN {while (1) print 1}' | head -n 3 | grep -c 1; exit 5")
-    assert (program.seconds, program.exit_code) == (0, 5)
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("body", ['s = s "x"', "n++", 'gsub(/x/, "y")'])
 def test_awk_that_never_ends_is_executed_in_parts(body):

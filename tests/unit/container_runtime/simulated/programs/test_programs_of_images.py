@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from mockube.container_runtime.config.environment import References, environment_of
-from mockube.container_runtime.simulated.programs.commands import host_of, live_command, main_process
+from mockube.container_runtime.simulated.live_containers import LiveContainers
+from mockube.container_runtime.simulated.programs.commands import host_of, main_process
 from mockube.container_runtime.simulated.programs.other_processes import first_argv
 from mockube.container_runtime.simulated.programs.program import command_of
 from mockube.container_runtime.simulated.shell.invocation import run_command
@@ -106,7 +107,7 @@ def test_program_that_the_table_describes_runs_its_script():
     container = tree["spec"]["containers"][0]
     assert command_of(IMAGES, container)[:2] == ("sh", "-c")
     assert command_of(IMAGES, container)[3:] == ("geo",)
-    assert live_command(IMAGES, tree, container) == command_of(IMAGES, container)
+    assert LiveContainers(IMAGES).command(tree, container) == command_of(IMAGES, container)
     assert first_argv(IMAGES, tree, container, {}) == ("geo",)
 
 

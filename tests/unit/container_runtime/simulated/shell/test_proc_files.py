@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem, Mount
-from mockube.container_runtime.simulated.shell.process import Host, OtherProcess
+from mockube.container_runtime.simulated.shell.process import Host, NodeSize, OtherProcess
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from tests.support.shell_scripts import NOW, run
 
@@ -19,8 +19,7 @@ def container(**options):
         now=lambda: NOW,
         programs=PROGRAMS,
         find_others=lambda: (first,),
-        cpus=2,
-        memory_bytes=4 << 30,
+        find_size=lambda: NodeSize(cpus=2, memory_bytes=4 << 30),
         **options,
     )
 

@@ -54,6 +54,7 @@ def script(text, **options):
         ("echo $(echo inner; echo more) `hostname`", "inner more web-1\n"),
         ("seq 1 100 | tail -n 2 | wc -l", "2\n"),
         ("yes | head -n 2", "y\ny\n"),
+        ("awk 'BEGIN {while (1) print 1}' | head -n 3 | grep -c 1", "3\n"),
         ("printf '%s=%03d\\n' a 1 b 22", "a=001\nb=022\n"),
         ("echo out > /data/f; echo more >> /data/f; cat < /data/f", "out\nmore\n"),
         ("echo hidden > /dev/null; echo seen 2>&1", "seen\n"),
