@@ -151,6 +151,14 @@ def test_span_of_advance_is_read():
     assert read(clock, "advance", "1h30m").time == 5400.0
 
 
+@pytest.mark.parametrize("rate", ["nan", "inf", "0", "-1"])
+def test_rate_that_no_clock_can_have_is_refused(capsys, rate):
+    """As JSON, nan and inf are null, which would remove the rate."""
+    with pytest.raises(SystemExit):
+        read(clock, "rate", rate)
+    assert f'"{rate}" is not a number above 0' in capsys.readouterr().err
+
+
 def test_line_of_request_without_verb_has_a_dash():
     """OPTIONS of a resource has no verb of Kubernetes."""
     spec = {"time": "2026-01-01T12:00:00.123456Z", "uri": "/api/v1/pods", "user": "alice"}
