@@ -452,7 +452,10 @@ class SimulatedRuntime:
 
     def _ensure_sandbox(self, pod: ReadOnlyTree) -> _Sandbox:
         """Return what is kept of a pod, to add to it."""
-        return self._sandboxes.setdefault(meta.uid(pod), _Sandbox())
+        uid = meta.uid(pod)
+        if (sandbox := self._sandboxes.get(uid)) is None:
+            sandbox = self._sandboxes[uid] = _Sandbox()
+        return sandbox
 
     def run_of(self, pod: ReadOnlyTree, name: str) -> InteractiveRun | None:
         """Return the latest run in real time of a container; None if there is none."""
