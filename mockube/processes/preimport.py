@@ -6,30 +6,18 @@ ends the process. A program has a function `preload` if its arguments decide wha
 
 import gc
 import importlib
-import os
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from types import ModuleType
 
 START = b"\n"
-NICENESS = 10
 
 
-def _import(name: str, arguments: Sequence[str]) -> ModuleType:
-    if sys.platform == "linux":  # which changes the priority of this thread only, not of the program
-        os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
-    program = importlib.import_module(name)
+def _main(name: str, arguments: Sequence[str]) -> int:
+    program = importlib.import_module(f"{name}.__main__")
     if hasattr(program, "preload"):
         program.preload(arguments)
-    return program
-
-
-def _main(program: str, arguments: Sequence[str]) -> int:
-    with ThreadPoolExecutor(max_workers=1) as executor:
-        main = executor.submit(_import, f"{program}.__main__", arguments).result().main
     go_ahead = sys.stdin.buffer.read(len(START))
-    return int(main(arguments)) if go_ahead else 0
+    return int(program.main(arguments)) if go_ahead else 0
 
 
 if __name__ == "__main__":
