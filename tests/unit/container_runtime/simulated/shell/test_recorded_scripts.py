@@ -7,6 +7,8 @@ import pytest
 
 from judges.differential.shell.shells import run_simulated
 
+pytestmark = pytest.mark.thorough
+
 RECORDS = [
     orjson.loads(line)
     for line in Path(__file__).with_name("recorded_scripts.jsonl").read_bytes().splitlines()
