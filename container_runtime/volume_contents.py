@@ -53,7 +53,7 @@ class VolumeContents(Protocol):
     def note_loss(self, volume: Volume, problem: str) -> None:
         """Report that kept contents cannot be used."""
 
-    def forget(self, uid: str) -> None:
+    def remove_pod(self, uid: str) -> None:
         """Drop the contents of a deleted pod's own volumes."""
 
 
@@ -70,7 +70,7 @@ class _NothingKept:
 
     def note_loss(self, volume: Volume, problem: str) -> None: ...
 
-    def forget(self, uid: str) -> None: ...
+    def remove_pod(self, uid: str) -> None: ...
 
 
 NOTHING_KEPT: Final[VolumeContents] = _NothingKept()

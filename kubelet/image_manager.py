@@ -16,6 +16,7 @@ from mockube.client.podview import PodView
 from mockube.client.resources import Key
 from mockube.container_runtime.image_service import ImageService, PullFailed, StoredImage
 from mockube.container_runtime.images.resolution import full_name
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.runs import container_status
 
 from .pod_lifecycle.container import never_ran
@@ -29,6 +30,7 @@ class ImageManager:
 
     def __init__(
         self,
+        records: Records,
         service: ImageService,
         nodes: Lister[ReadOnlyTree],
         pods: Lister[PodView],
@@ -37,6 +39,7 @@ class ImageManager:
         on_change: Callable[[str], None],
     ) -> None:
         """`on_change` is called with the name of a node that has a new image."""
+        self._records = records
         self._service = service
         self._nodes = nodes
         self._pods = pods
@@ -44,15 +47,12 @@ class ImageManager:
         self._on_change = on_change
         self._known_nodes: set[str] = set()
         """The nodes whose earlier images are known."""
-        self._states: dict[str, PullState] = {}
-        """What is remembered of pods, by uid."""
 
     def begin(self, pod: PodView, objects: ReferencedObjects, kubelet_minor: int) -> "PodImageAccess":
         """Return the access of one step of a pod to the images of its node."""
         self._load_node(pod.node)
-        return PodImageAccess(
-            pod, self._service, self._secrets, objects, self._states.get(pod.uid, NO_PULLS), kubelet_minor
-        )
+        state = self._records.find(pod.uid, PullState) or NO_PULLS
+        return PodImageAccess(pod, self._service, self._secrets, objects, state, kubelet_minor)
 
     def note_step(self, pod: PodView, access: "PodImageAccess") -> None:
         """Store what the step of a pod has pulled, and what the next step needs."""
@@ -65,12 +65,9 @@ class ImageManager:
                 self._on_change(pod.node)
         state = pulls.state
         if state.failures or state.results:
-            self._states[pod.uid] = state
+            self._records.put(pod.uid, state)
         else:
-            self._states.pop(pod.uid, None)
-
-    def forget(self, uid: str) -> None:
-        self._states.pop(uid, None)
+            self._records.pop(pod.uid, PullState)
 
     def forget_node(self, node: str) -> None:
         self._known_nodes.discard(node)

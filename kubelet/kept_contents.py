@@ -136,7 +136,7 @@ class KeptContents:
         LOG.warning(message)
         self._record(volume, LOST, message)
 
-    def forget(self, uid: str) -> None:
+    def remove_pod(self, uid: str) -> None:
         keys = self._keys_of_pods.pop(uid, set())
         for key in {*keys, *map(Key.of, self._secrets.lister.by_index(_BY_POD, uid))}:
             self._changed.pop(key, None)
@@ -188,7 +188,7 @@ class KeptContents:
             await informer.wait_synced()
         uids = {pod.uid for pod in self._pods.lister.all()}
         for uid in self._secrets.lister.index_counts(_BY_POD).keys() - uids:
-            self.forget(uid)
+            self.remove_pod(uid)
         await self._loop.run()
 
     async def load_nodes(self) -> None:

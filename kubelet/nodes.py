@@ -17,6 +17,7 @@ from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
 from mockube.component_base.clock import Clock
 from mockube.component_base.supervision import run_all
+from mockube.container_runtime.records import Records
 
 from .addresses import NodeAddresses
 from .kubelet_versions import KUBELET_VERSION, is_unsupported, kubelet_version
@@ -65,8 +66,9 @@ class SimulatedNodes:
             grace_period=settings.grace_period,
             requeue=lambda name: self._leases.add(Key("", name)),
         )
+        self._records = Records()
         self._status_writer = StatusWriter(
-            context.client, context.recorder.of(EVENT_SOURCE), kinds.NODES, context.clock
+            self._records, context.client, context.recorder.of(EVENT_SOURCE), kinds.NODES, context.clock
         )
         stages = of_kind("Node", load_stages(settings.stages))
         self._acts_as_kubelet = settings.details and stages == of_kind("Node", load_stages(()))
@@ -74,6 +76,7 @@ class SimulatedNodes:
         kubelet = context.recorder.of("kubelet")
         self._events = NodeEvents(kubelet, context.clock) if self._acts_as_kubelet else None
         self._stages = StageRunner(
+            self._records,
             stages,
             self._status_writer,
             TemplateContext.of(registry, context.clock, lambda: self._version).node_functions,
@@ -149,8 +152,7 @@ class SimulatedNodes:
     def _on_change(self, change: Change) -> None:
         key = Key("", meta.name(change.new or change.old or {}))
         if change.new is None:
-            self._stages.forget(key)
-            self._status_writer.forget(key)
+            self._records.remove(meta.uid(change.last_known))
             self._reservations.pop(key.name, None)
         self._leases.add(key)
         self._statuses.add(key)
@@ -173,7 +175,7 @@ class SimulatedNodes:
         if present is not None and is_simulated(present) and self._desired.is_surplus(present):
             await self._delete(present)
             return None
-        if present is None or not is_simulated(present) or self._status_writer.is_outdated(key, present):
+        if present is None or not is_simulated(present) or self._status_writer.is_outdated(present):
             return None
         if self._registry.lacks_pod_cidr(present):
             return None  # it has no network and does not become ready

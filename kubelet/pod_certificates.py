@@ -27,7 +27,9 @@ from mockube.client.resources import Key
 from mockube.client.verbs import Client
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.config.projections import NOT_ISSUED, PodCredential, clean_chain
+from mockube.container_runtime.records import Records
 
+from .pod_records import pod_records
 from .shared_work import SharedWork
 
 _PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
@@ -86,9 +88,14 @@ class _Issuance:
                 self.request = None
 
 
+class _Issuances(dict[tuple[str, int], _Issuance]):
+    """Those of a pod, by the volume's name and the index of the source."""
+
+
 class PodCertificates:
     def __init__(
         self,
+        records: Records,
         client: Client,
         informers: Informers,
         nodes: Lister[ReadOnlyTree],
@@ -96,11 +103,10 @@ class PodCertificates:
         new_keys: Mapping[str, Callable[[], _PrivateKey]] = _NEW_KEYS,
     ) -> None:
         """`new_keys` generates keys by the type that a volume names."""
+        self._records = records
         self._new_keys = new_keys
         self._client, self._informers, self._nodes, self._clock = client, informers, nodes, clock
         self._requests: Informer[ReadOnlyTree] | None = None
-        self._issuances: dict[str, dict[tuple[str, int], _Issuance]] = {}
-        """By the pod's uid, then by the volume's name and the index of the source."""
         self._work = SharedWork[None]()
         self._handlers: list[Callable[[Key], None]] = []
 
@@ -110,7 +116,7 @@ class PodCertificates:
 
     def find(self, uid: str, volume: str, index: int) -> PodCredential | None:
         """Return the credential of a projection, or why there is none; None if a certificate must be requested."""
-        issuance = self._issuances.get(uid, {}).get((volume, index))
+        issuance = (self._records.find(uid, _Issuances) or _Issuances()).get((volume, index))
         if issuance is None or self._requests is None:
             return None
         self._apply(issuance)
@@ -119,16 +125,13 @@ class PodCertificates:
     async def ensure(self, pod: ReadOnlyTree, volume: str, index: int) -> PodCredential:
         """Request a certificate, the first or the next one, if it is time; return the credential in use."""
         uid = meta.uid(pod)
-        issuance = self._issuances.setdefault(uid, {}).setdefault((volume, index), _Issuance())
+        issuance = self._records.ensure(uid, _Issuances).setdefault((volume, index), _Issuance())
         requests = self._informer()
         await requests.wait_synced()
         self._apply(issuance)
         if issuance.needs_request(self._clock.now()):
             await self._work.run((uid, volume, index), partial(self._request, issuance, pod, volume, index))
         return issuance.current_credential
-
-    def forget(self, uid: str) -> None:
-        self._issuances.pop(uid, None)
 
     def _informer(self) -> Informer[ReadOnlyTree]:
         if self._requests is None:
@@ -208,7 +211,9 @@ def pod_certificates(context: ComponentContext) -> PodCertificates:
     present = context.shared.get(PodCertificates)
     if present is None:
         nodes = context.informers.of(NODES).lister
-        present = PodCertificates(context.client, context.informers, nodes, context.clock)
+        present = PodCertificates(
+            pod_records(context), context.client, context.informers, nodes, context.clock
+        )
         context.shared[PodCertificates] = present
     assert isinstance(present, PodCertificates)
     return present

@@ -7,7 +7,7 @@ follow the server independently of the pods' cache, so the server is asked once 
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -19,6 +19,7 @@ from mockube.client.podview import PodView
 from mockube.client.resources import Key
 from mockube.client.verbs import AnyResource, Client
 from mockube.container_runtime.config.projections import NOT_ISSUED, PodCredential
+from mockube.container_runtime.records import Ending, Records
 
 from .pod_certificates import PodCertificates
 from .possible_creators import PossibleCreators
@@ -35,10 +36,24 @@ MAX_ABSENCES: Final = 10_000
 """The number of missing objects that are remembered."""
 
 
-class _FailedStart(NamedTuple):
-    pod: Key
-    retry_at: datetime
-    objects: frozenset[_Object]
+class _FailedStart(Ending):
+    """The last attempt of a pod that could not start."""
+
+    def __init__(
+        self, pod: Key, retry_at: datetime, objects: Iterable[_Object], waiting: dict[_Object, set[Key]]
+    ) -> None:
+        """`waiting` are the pods that wait for each object."""
+        self.retry_at = retry_at
+        self._pod, self._objects, self._waiting = pod, tuple(objects), waiting
+        for obj in self._objects:
+            waiting.setdefault(obj, set()).add(pod)
+
+    def end(self) -> None:
+        for obj in self._objects:
+            pods = self._waiting[obj]
+            pods.discard(self._pod)
+            if not pods:
+                del self._waiting[obj]
 
 
 class PodObjects:
@@ -46,6 +61,7 @@ class PodObjects:
 
     def __init__(  # noqa: PLR0913 - each argument is a dependency
         self,
+        records: Records,
         client: Client,
         informers: Informers,
         enqueue: Callable[[Key], None],
@@ -64,14 +80,13 @@ class PodObjects:
         self.attaches_volumes = attaches_volumes
         self.certificates = certificates
         certificates.add_handler(enqueue)
+        self._records = records
         self._client = client
         self._creators = creators
         self._informers = informers
         self._enqueue = enqueue
         self._watched: dict[AnyResource, Informer[ReadOnlyTree]] = {}
         self._waiting: dict[_Object, set[Key]] = {}
-        self._failed_starts: dict[str, _FailedStart] = {}
-        """The last attempts of the pods that could not start, by uid."""
         self._absent_at: dict[_Object, int] = {}
         """The latest revision at which the server did not have an object."""
         self._requests = SharedWork[ReadOnlyTree | None]()
@@ -90,26 +105,15 @@ class PodObjects:
 
     def retry_at(self, uid: str) -> datetime | None:
         """Return the time of the next attempt to start a pod whose last attempt failed."""
-        start = self._failed_starts.get(uid)
+        start = self._records.find(uid, _FailedStart)
         return start.retry_at if start else None
 
     def note_step(self, pod: PodView, objects: "set[_Object]", retry_at: datetime | None) -> None:
         """Note whether the pod's last step has failed; if so, the pod is enqueued when one of the objects changes."""
-        self.forget(pod.uid)
+        if (earlier := self._records.pop(pod.uid, _FailedStart)) is not None:
+            earlier.end()
         if retry_at is not None:
-            self._failed_starts[pod.uid] = _FailedStart(pod.key, retry_at, frozenset(objects))
-            for obj in objects:
-                self._waiting.setdefault(obj, set()).add(pod.key)
-
-    def forget(self, uid: str) -> None:
-        start = self._failed_starts.pop(uid, None)
-        if start is None:
-            return
-        for obj in start.objects:
-            pods = self._waiting[obj]
-            pods.discard(start.pod)
-            if not pods:
-                del self._waiting[obj]
+            self._records.put(pod.uid, _FailedStart(pod.key, retry_at, objects, self._waiting))
 
     def note_run(self, pod: PodView) -> None:
         """Note that a pod runs. A Job's program that is not simulated may create any object, which nobody can know."""

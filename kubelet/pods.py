@@ -41,6 +41,7 @@ from .pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
 from .pod_lifecycle.unknown_images import NOT_SIMULATED
 from .pod_lifecycle.unknown_programs import event_of_live_run
 from .pod_objects import ObjectsOfPod, PodObjects
+from .pod_records import pod_records
 from .possible_creators import PossibleCreators
 from .probes.live_handlers import LiveHandlers
 from .pull_secrets import PullSecrets
@@ -67,10 +68,10 @@ class SimulatedPods:
         settings = context.settings
         containers = containers_of_nodes(context)
         self._runtime = containers.runtime
-        self._evictions = Evictions(containers.runtime)
+        self._records = records = pod_records(context)
+        self._evictions = Evictions(records, containers.runtime)
         self._contents = containers.contents
         self._units = containers.services.units
-        self._probe_records = containers.probe_records
         self._started_values = reference_loader(context).started
         self._clock = context.clock
         self._counters = kubelet_counters(context)
@@ -87,8 +88,11 @@ class SimulatedPods:
         stages = of_kind("Pod", load_stages(settings.stages))
         self._recorder = context.recorder.of(EVENT_SOURCE if stages else "kubelet", can_wait=not stages)
         host = (lambda _: "") if stages else _node_name
-        self._status_writer = StatusWriter(context.client, self._recorder, PODS, context.clock, host=host)
+        self._status_writer = StatusWriter(
+            records, context.client, self._recorder, PODS, context.clock, host=host
+        )
         self._stages = StageRunner(
+            records,
             stages,
             self._status_writer,
             TemplateContext.of(self._registry, context.clock).pod_functions,
@@ -104,6 +108,7 @@ class SimulatedPods:
             "simulated-pods", self._reconcile, workers=WORKERS, clock=context.clock, metrics=context.metrics
         )
         self._objects = PodObjects(
+            records,
             context.client,
             context.informers,
             self._loop.add,
@@ -117,6 +122,7 @@ class SimulatedPods:
         self._static_pods = StaticPods(context, containers.runtime, containers.contents)
         self._node_images = NodeImages(context, self._nodes.lister, containers.images.list_images)
         self._images = ImageManager(
+            records,
             containers.images,
             self._nodes.lister,
             self._pods.lister,
@@ -133,9 +139,10 @@ class SimulatedPods:
         self._nodes.add_handler(self._on_node_change)
         self._pods.add_handler(self._on_pod_change)
         self._handlers = LiveHandlers(
+            records,
             context.clock,
             self._runtime,
-            self._probe_records.observed,
+            containers.probe_records.observed,
             on_change=self._loop.add,
             on_failure=self._on_probe_failure,
             on_unknown_program=self._on_unknown_handler_program,
@@ -168,22 +175,13 @@ class SimulatedPods:
             self._memory_pressure.on_pod_change(change)
         if old is not None and (new is None or new.uid != old.uid):
             self._registry.addresses.release(old.uid)
-            self._objects.forget(old.uid)
-            self._images.forget(old.uid)
-            self._objects.certificates.forget(old.uid)
-            self._started_values.forget(old.uid)
-            self._status_writer.forget(old.key)
-            self._status_writer.forget_events(old.uid)
-            self._stages.forget(old.key)
-            self._handlers.forget(old.uid)
+            self._records.remove(old.uid)
             self._runtime.remove_pod(old.uid)
-            self._evictions.forget(old.uid)
-            self._probe_records.forget(old.uid)
         if new is not None and new.node:
             self._record_address(new)
             # Nothing is due after a write of this runnable until the next step.
-            is_own = old is not None and self._status_writer.is_own(new.key, old.object, new.object)
-            self._status_writer.forget_seen(new.key, new.object)
+            is_own = old is not None and self._status_writer.is_own(old.object, new.object)
+            self._status_writer.note_cached(new.object)
             if self._has_stages or not is_own or self._runtime.may_change(new.object):
                 self._loop.add(new.key)
 
@@ -241,7 +239,7 @@ class SimulatedPods:
 
     async def _reconcile(self, key: Key) -> timedelta | None:
         pod = self._pods.lister.get(*key)
-        if pod is None or self._status_writer.is_outdated(key, pod.object):
+        if pod is None or self._status_writer.is_outdated(pod.object):
             return None
         node = self._registry.active_node(pod.node)
         can_run = node is not None and (_has_address(pod) or not self._registry.lacks_pod_cidr(node))
@@ -252,10 +250,10 @@ class SimulatedPods:
             counters.record_sync(pod.object, self._clock.monotonic() - began)
         # The cache may have had the last write, or have removed the pod, before the response arrived.
         present = self._pods.lister.get(*key)
-        if present is None:
-            self._status_writer.forget(key)
+        if present is None or present.uid != pod.uid:
+            self._records.remove(pod.uid)
         else:
-            self._status_writer.forget_seen(key, present.object)
+            self._status_writer.note_cached(present.object)
         return requeue_after
 
     async def _sync_by_model(self, key: Key, pod: PodView, node: ReadOnlyTree) -> timedelta | None:
@@ -273,20 +271,24 @@ class SimulatedPods:
         step = self._admitted_pods.admit(pod, node, now) or await self._step(pod, node, objects, images, now)
         written = await self._status_writer.execute(key, pod.object, step.effects)
         self._images.note_step(pod, images)
-        # The container's environment may have the pod's address, which is in the status that was just written.
-        present = written or pod.object
-        self._runtime.update_pod(present)
+        if written is not None:
+            # The container's environment may have the pod's address, which is in the status that was just written.
+            self._act(written, step, now)
+        return None if step.requeue_at is None else max(step.requeue_at - self._clock.now(), timedelta())
+
+    def _act(self, pod: ReadOnlyTree, step: Step, now: datetime) -> None:
+        """Do with the containers of a pod what a step demands."""
+        self._runtime.update_pod(pod)
         for action in step.actions:
             match action:
                 case StartContainer(container=name, restarts=restarts):
-                    self._runtime.start_container(present, name, restarts)
+                    self._runtime.start_container(pod, name, restarts)
                 case StopContainer(container=name, grace=grace):
-                    self._runtime.stop_container(present, name, min(remaining_grace(present, now), grace))
+                    self._runtime.stop_container(pod, name, min(remaining_grace(pod, now), grace))
                 case RunHook():
                     pass  # by the handlers
-        self._handlers.apply(present, step.actions)
-        self._handlers.follow(present)
-        return None if step.requeue_at is None else max(step.requeue_at - self._clock.now(), timedelta())
+        self._handlers.apply(pod, step.actions)
+        self._handlers.follow(pod)
 
     async def _step(
         self, pod: PodView, node: ReadOnlyTree, objects: ObjectsOfPod, images: PodImageAccess, now: datetime

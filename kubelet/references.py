@@ -29,10 +29,12 @@ from mockube.container_runtime.config.volumes import (
 )
 from mockube.container_runtime.disk_usage import disk_size
 from mockube.container_runtime.objects import ObjectsUnavailable
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.simulation_values import CLUSTER_DNS
 
 from .pod_certificates import PodCertificates, pod_certificates
+from .pod_records import pod_records
 from .settings import KubeletContext
 from .shared_work import SharedWork
 from .start_checks import environment_failure, identity_failure, unmounted_volume
@@ -50,6 +52,7 @@ _NO_TOKENS: Final[Mapping[tuple[str, int], str]] = {}
 class ReferenceLoader:
     def __init__(
         self,
+        records: Records,
         client: Client,
         nodes: Lister[ReadOnlyTree],
         certificates: PodCertificates,
@@ -63,7 +66,7 @@ class ReferenceLoader:
         self._cluster_dns = cluster_dns
         self._nodes = nodes
         self._loads = SharedWork[References]()
-        self.started = StartedValues(client)
+        self.started = StartedValues(records, client)
 
     async def load_shared(
         self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int | None = None
@@ -221,6 +224,7 @@ def reference_loader(context: KubeletContext) -> ReferenceLoader:
     present: ReferenceLoader | None = context.shared.get(ReferenceLoader)
     if present is None:
         present = context.shared[ReferenceLoader] = ReferenceLoader(
+            pod_records(context),
             context.client,
             context.informers.of(kinds.NODES).lister,
             pod_certificates(context),

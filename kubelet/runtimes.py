@@ -48,6 +48,7 @@ from .node_connections import NodeConnections
 from .node_machine.services import MachineServices
 from .node_objects import internal_ip
 from .pod_lifecycle.containers import default_program
+from .pod_records import pod_records
 from .pod_versions import PodWatchers
 from .probes.totals import ProbeRecords
 from .references import PodReferences, reference_loader
@@ -207,7 +208,7 @@ def containers_of_nodes(context: KubeletContext) -> Containers:
 
 def _make_containers(context: KubeletContext) -> Containers:
     informer = context.informers.of(PODS)
-    events, pods, records = RuntimeEvents(), PodWatchers(informer.lister), ProbeRecords()
+    events, pods, records = RuntimeEvents(), PodWatchers(informer.lister), ProbeRecords(pod_records(context))
     informer.add_handler(pods.on_change)
     events.on_output(pods.wake)
     network = _pod_network(context)

@@ -17,6 +17,7 @@ from mockube.client.resources import Key
 from mockube.client.verbs import Client
 from mockube.client.wire import NoResponse
 from mockube.container_runtime.config.volumes import names_at_start
+from mockube.container_runtime.records import Records
 
 from .start_checks import ReferencedObjects
 from .step_effects import PatchObject, Step
@@ -31,13 +32,16 @@ class StartedObjects(NamedTuple):
     secrets: Mapping[str, ReadOnlyTree]
 
 
+class _StartedRuns(dict[str, StartedObjects]):
+    """The objects of the latest run of each container of a pod."""
+
+
 class StartedValues:
-    def __init__(self, client: Client) -> None:
+    def __init__(self, records: Records, client: Client) -> None:
+        self._records = records
         self._client = client
         self._secrets: dict[Key, ReadOnlyTree] = {}
         """Secrets with their values, which the caches of Secrets do not have."""
-        self._pods: dict[str, dict[str, StartedObjects]] = {}
-        """The objects of the latest run of each container, by the pod's uid."""
 
     async def note_step(self, pod: ReadOnlyTree, objects: ReferencedObjects, step: Step) -> None:
         """Note the objects of the containers that a step of a pod's life starts."""
@@ -47,13 +51,13 @@ class StartedValues:
                     await self._note(pod, name, restarts, objects)
 
     async def _note(self, pod: ReadOnlyTree, name: str, restarts: int, objects: ReferencedObjects) -> None:
-        containers = self._pods.get(meta.uid(pod), {})
+        containers = self._records.find(meta.uid(pod), _StartedRuns) or _StartedRuns()
         if name in containers and containers[name].restarts == restarts:
             return
         container = next(spec for spec in every_container(pod["spec"]) if spec["name"] == name)
         maps, secrets = names_at_start(pod, container)
         if maps or secrets:
-            self._pods.setdefault(meta.uid(pod), {})[name] = StartedObjects(
+            self._records.ensure(meta.uid(pod), _StartedRuns)[name] = StartedObjects(
                 restarts,
                 {name: tree for name in maps if (tree := objects.config_map(name)) is not None},
                 {name: tree for name in secrets if (tree := await self._secret(objects, name)) is not None},
@@ -78,11 +82,8 @@ class StartedValues:
 
     def find(self, uid: str, container: str, restarts: int) -> StartedObjects | None:
         """Return the objects of a run; None if nothing was noted."""
-        objects = self._pods.get(uid, {}).get(container)
+        objects = (self._records.find(uid, _StartedRuns) or _StartedRuns()).get(container)
         return objects if objects is not None and objects.restarts == restarts else None
-
-    def forget(self, uid: str) -> None:
-        self._pods.pop(uid, None)
 
 
 def _running(body: ReadOnlyTree) -> Iterator[tuple[str, int]]:

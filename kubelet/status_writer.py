@@ -16,13 +16,13 @@ from mockube.client.events.recorder import Recorder
 from mockube.client.resources import Key
 from mockube.client.verbs import AnyResource, Client
 from mockube.component_base.clock import Clock
+from mockube.container_runtime.records import Records
 
 from .owner_events import OwnerEvents
 from .step_effects import DeleteObject, Effect, EmitEvent, PatchObject
 
 
 class _LastWrite(NamedTuple):
-    uid: str
     revision: float
     """The resource version after the write; infinite if the write deleted the object."""
     base_revision: int
@@ -30,9 +30,14 @@ class _LastWrite(NamedTuple):
     written_at: float
 
 
+class _Occasions(dict[tuple[str, str], str]):
+    """The latest occasions of events of an object that are recorded once, by reason and part."""
+
+
 class StatusWriter:
     def __init__(
         self,
+        records: Records,
         client: Client,
         recorder: Recorder,
         resource: AnyResource,
@@ -41,39 +46,33 @@ class StatusWriter:
         host: Callable[[ReadOnlyTree], str] = lambda _: "",
     ) -> None:
         """`host` returns the source host of an object's events."""
+        self._records = records
         self._client = client
         self._recorder = recorder
-        self._owner_events = OwnerEvents(recorder)
+        self._owner_events = OwnerEvents(records, recorder)
         self._host = host
         self._resource = resource
         self._clock = clock
-        self._last_writes: dict[Key, _LastWrite] = {}
-        self._recorded: dict[str, dict[tuple[str, str], str]] = {}
-        """The latest occasions of events that are recorded once, by the object's uid, and by reason and part."""
 
-    def is_outdated(self, key: Key, cached: ReadOnlyTree) -> bool:
+    def is_outdated(self, cached: ReadOnlyTree) -> bool:
         """Return whether the cache does not contain the last write, so that the same step would be executed twice."""
-        last = self._last_writes.get(key)
-        if last is None or last.uid != meta.uid(cached):
+        last = self._records.find(meta.uid(cached), _LastWrite)
+        if last is None:
             return False
         # A server that was restored to an older state may never reach this version.
         is_recent = self._clock.monotonic() < last.written_at + EXPIRY_SECONDS
         return is_recent and _revision(cached) < last.revision
 
-    def is_own(self, key: Key, before: ReadOnlyTree, obj: ReadOnlyTree) -> bool:
+    def is_own(self, before: ReadOnlyTree, obj: ReadOnlyTree) -> bool:
         """Return whether a change from `before` to `obj` consists of the last own writes only."""
-        last = self._last_writes.get(key)
-        step = (meta.uid(obj), _revision(obj), _revision(before))
-        return last is not None and (last.uid, last.revision, last.base_revision) == step
+        last = self._records.find(meta.uid(obj), _LastWrite)
+        return last is not None and (last.revision, last.base_revision) == (_revision(obj), _revision(before))
 
-    def forget_seen(self, key: Key, cached: ReadOnlyTree) -> None:
-        """Forget the last write if the cache contains it."""
-        last = self._last_writes.get(key)
-        if last is not None and (last.uid != meta.uid(cached) or _revision(cached) >= last.revision):
-            del self._last_writes[key]
-
-    def forget(self, key: Key) -> None:
-        self._last_writes.pop(key, None)
+    def note_cached(self, cached: ReadOnlyTree) -> None:
+        """Drop the last write if the cache contains it."""
+        last = self._records.find(meta.uid(cached), _LastWrite)
+        if last is not None and _revision(cached) >= last.revision:
+            self._records.pop(meta.uid(cached), _LastWrite)
 
     async def execute(self, key: Key, obj: ReadOnlyTree, effects: Iterable[Effect]) -> ReadOnlyTree | None:
         """Execute the effects in order; return the object after the last write, or None if it is deleted."""
@@ -87,7 +86,7 @@ class StatusWriter:
                         )
                     except NotFound:
                         return None
-                    self._note_write(key, obj, _revision(obj), base_revision)
+                    self._note_write(obj, _revision(obj), base_revision)
                 case DeleteObject():
                     await self._remove(key, obj)
                     return None
@@ -104,14 +103,10 @@ class StatusWriter:
 
     def _begins_occasion(self, uid: str, event: EmitEvent) -> bool:
         """Note the occasion of an event; return whether the event was not recorded at it."""
-        occasions, key = self._recorded.setdefault(uid, {}), (event.reason, event.part)
+        occasions, key = self._records.ensure(uid, _Occasions), (event.reason, event.part)
         is_new = occasions.get(key) != event.once
         occasions[key] = event.once
         return is_new
-
-    def forget_events(self, uid: str) -> None:
-        """Forget what was recorded of a deleted object."""
-        self._recorded.pop(uid, None)
 
     async def _remove(self, key: Key, obj: ReadOnlyTree) -> None:
         uid = meta.uid(obj)
@@ -120,10 +115,11 @@ class StatusWriter:
             answer = await self._client.delete(self._resource, key, uid=uid, grace_period_seconds=0)
             if meta.uid(answer) == uid and meta.finalizers(answer):
                 revision = _revision(answer)
-        self._note_write(key, obj, revision, _revision(obj))
+        self._note_write(obj, revision, _revision(obj))
 
-    def _note_write(self, key: Key, obj: ReadOnlyTree, revision: float, base_revision: int) -> None:
-        self._last_writes[key] = _LastWrite(meta.uid(obj), revision, base_revision, self._clock.monotonic())
+    def _note_write(self, obj: ReadOnlyTree, revision: float, base_revision: int) -> None:
+        last = _LastWrite(revision, base_revision, self._clock.monotonic())
+        self._records.put(meta.uid(obj), last)
 
 
 def _revision(obj: ReadOnlyTree) -> int:

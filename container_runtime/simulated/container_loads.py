@@ -19,6 +19,7 @@ from mockube.container_runtime.config.resource_limits import limit_of
 from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.load import NO_LOAD, OOM_KILLED, RunLoad, Stats
 from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.runs import container_status, running_seconds
 from mockube.container_runtime.state import ContainerKill
 
@@ -50,10 +51,15 @@ class _Record(Struct):
     """Whether requests have taken as long as probes wait by default, so that probes wait for their answers, too."""
 
 
+class _Records(dict[str, _Record]):
+    """Those of a pod, by the container's name."""
+
+
 class ContainerLoads:
     def __init__(
         self,
         images: ImageTable,
+        records: Records,
         clock: Clock,
         is_live: Callable[[ReadOnlyTree, ReadOnlyTree], object] | None = None,
         on_slow: Callable[[ReadOnlyTree], None] = lambda _: None,
@@ -63,15 +69,11 @@ class ContainerLoads:
         self._clock = clock
         self._images = images
         self._is_live = is_live or partial(live_command, images)
-        self._records: dict[str, dict[str, _Record]] = {}
-        """By the pod's uid and the container's name."""
-
-    def forget(self, uid: str) -> None:
-        self._records.pop(uid, None)
+        self._records = records
 
     def end_commands(self, pod: ReadOnlyTree, name: str) -> None:
         """Forget the memory of the commands of a container, which end with its run."""
-        record = (self._records.get(meta.uid(pod)) or {}).get(name)
+        record = self._records_of(pod).get(name)
         if record is not None:
             record.filled.clear()
 
@@ -141,7 +143,7 @@ class ContainerLoads:
 
     def is_slow(self, pod: ReadOnlyTree) -> bool:
         """Return whether requests to a container of a pod have taken long."""
-        return any(record.is_slow for record in self._records.get(meta.uid(pod), _NO_RECORDS).values())
+        return any(record.is_slow for record in self._records_of(pod).values())
 
     def serve_probe(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> float:
         """Return how long the server of a container, which works on it, takes for the request of a probe."""
@@ -164,9 +166,7 @@ class ContainerLoads:
         record.kill = ContainerKill(restarts=restarts, at=self._clock.now(), code=code, reason=reason)
 
     def kills(self, pod: ReadOnlyTree) -> Mapping[str, ContainerKill]:
-        records = self._records.get(meta.uid(pod))
-        if not records:
-            return _NO_KILLS
+        records = self._records_of(pod)
         return {name: record.kill for name, record in records.items() if record.kill is not None}
 
     # --- usage
@@ -177,7 +177,7 @@ class ContainerLoads:
         computed = self._computed_usage(pod, container)
         if computed is None:
             return None
-        record = (self._records.get(meta.uid(pod)) or {}).get(name)
+        record = self._records_of(pod).get(name)
         recorded = 0.0 if record is None else record.cpu.cores(self._clock.monotonic())
         filled = 0.0 if record is None else sum(record.filled.values()) + record.in_volumes
         limit = limit_of(pod, container, "cpu")
@@ -215,8 +215,10 @@ class ContainerLoads:
         return None if behavior is None else behavior.load
 
     def _record(self, pod: ReadOnlyTree, name: str) -> _Record:
-        return self._records.setdefault(meta.uid(pod), {}).setdefault(name, _Record())
+        return self._records.ensure(meta.uid(pod), _Records).setdefault(name, _Record())
+
+    def _records_of(self, pod: ReadOnlyTree) -> Mapping[str, _Record]:
+        return self._records.find(meta.uid(pod), _Records) or _NO_RECORDS
 
 
 _NO_RECORDS: Final[Mapping[str, _Record]] = {}
-_NO_KILLS: Final[Mapping[str, ContainerKill]] = {}

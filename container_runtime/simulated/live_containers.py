@@ -12,6 +12,7 @@ from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.records import Records
 
 from . import predictions
 from .files.mounts import shared_volumes
@@ -20,17 +21,25 @@ from .programs.live_commands import handlers_may_interfere
 from .servers.probe_answers import concurrent_containers
 
 
+class _Joined(set[str]):
+    """The names of the containers of a pod that clients have joined."""
+
+
+class _Certain(dict[tuple[str, str], bool]):
+    """Whether the runs of a pod's containers are certain in advance, by the container's name and image."""
+
+
 class LiveContainers:
     def __init__(
-        self, images: ImageTable, is_process: Callable[[ReadOnlyTree, str], bool] | None = None
+        self,
+        images: ImageTable,
+        records: Records,
+        is_process: Callable[[ReadOnlyTree, str], bool] | None = None,
     ) -> None:
         """`is_process` returns whether a container of a pod is a process; None if none is."""
         self._images = images
         self._is_process = is_process
-        self._joined: dict[str, set[str]] = {}
-        """The names of the containers that clients have joined, by the pod's uid."""
-        self._certain: dict[str, dict[tuple[str, str], bool]] = {}
-        """Whether the runs of containers are certain in advance, by the pod's uid, and the container's name and image."""
+        self._records = records
 
     def command(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
         """Return the command of a container that runs in real time; empty for any other container."""
@@ -84,20 +93,16 @@ class LiveContainers:
         )
 
     def join(self, pod: ReadOnlyTree, name: str) -> None:
-        self._joined.setdefault(meta.uid(pod), set()).add(name)
-
-    def forget(self, uid: str) -> None:
-        self._joined.pop(uid, None)
-        self._certain.pop(uid, None)
+        self._records.ensure(meta.uid(pod), _Joined).add(name)
 
     def _is_live(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
         """Return whether what happens outside of a command counts for it."""
-        is_joined = container["name"] in self._joined.get(meta.uid(pod), ())
+        is_joined = container["name"] in (self._records.find(meta.uid(pod), _Joined) or ())
         return is_joined or not self._is_certain(pod, container) or self.may_be_changed(pod, container)
 
     def _is_certain(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
         """Return whether a command is computed to its end, or what it does is not simulated at all."""
-        known = self._certain.setdefault(meta.uid(pod), {})
+        known = self._records.ensure(meta.uid(pod), _Certain)
         key = container["name"], container.get("image") or ""
         if key not in known:
             behavior = predictions.program_of_run(

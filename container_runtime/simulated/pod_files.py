@@ -14,6 +14,8 @@ from pathlib import Path
 from posixpath import join
 from typing import Final, NamedTuple
 
+from msgspec import Struct, field
+
 from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -27,6 +29,7 @@ from mockube.container_runtime.logs import LogLine
 from mockube.container_runtime.node_machine import NO_SERVICES, NodeServices
 from mockube.container_runtime.objects import ObjectReader
 from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.runs import ContainerRun, NoLogs, run_of
 from mockube.container_runtime.start_errors import StartError
 from mockube.container_runtime.volume_contents import (
@@ -45,7 +48,7 @@ from .files.machine_folder import MachineFolder
 from .files.mounts import SHARED_MEMORY, SharedMount, file_system_of, files_of, shared_mounts, shared_volumes
 from .files.node_disks import NodeDisks
 from .files.stored_contents import BrokenContents, Contents, decode, encode
-from .files.writable import ContainerFiles, RunKey, Volumes, in_folder, mounts_of
+from .files.writable import ContainerFiles, FilesOfPod, RunKey, Volumes, in_folder, mounts_of
 from .live_containers import LiveContainers
 from .node.node_files import FolderNodeFiles, NodeFiles, SystemFiles
 from .node.root_files import root_files
@@ -63,12 +66,24 @@ from .shell.process import Host
 class ReplayedRun(NamedTuple):
     """A run up to now: what is left of it, and what it has logged."""
 
-    uid: str
-    """That of the pod."""
     replay: LogReplay
     log: RunLog
     host: Host
     files: FileSystem
+
+
+class _Replays(Struct):
+    """The commands of a pod that were repeated, up to a time."""
+
+    until: datetime | None = None
+    runs: dict[tuple[str, int], ReplayedRun] = field(default_factory=dict)
+    """By the container's name and the number of its restarts."""
+    early: set[tuple[str, int]] = field(default_factory=set)
+    """The runs whose files were read before the pod's status had the run, as by a postStart hook."""
+
+
+class _Changed(set[str]):
+    """The names of the containers whose files a client may have changed."""
 
 
 _NAMED: Final = 5
@@ -78,8 +93,9 @@ _MAX_AT_ONCE: Final = 256 << 10
 
 
 class PodFiles:
-    def __init__(  # noqa: PLR0913 - each argument is a dependency
+    def __init__(  # noqa: PLR0913, PLR0917 - each argument is a dependency
         self,
+        records: Records,
         images: ImageTable,
         references: ObjectReader,
         live: LiveContainers,
@@ -90,6 +106,7 @@ class PodFiles:
         on_scarce_disk: Callable[[str], None] = lambda _: None,
     ) -> None:
         """`on_scarce_disk` is called with the name of a node whose disk becomes scarce."""
+        self._records = records
         self._images = images
         self._references = references
         self._nodes = nodes
@@ -99,27 +116,19 @@ class PodFiles:
         self._clock = clock
         self._contents = contents
         contents.connect(self)
-        self._container_files = ContainerFiles(self._on_volume_change, self._create_volume, _in_folder)
+        self._container_files = ContainerFiles(
+            records, self._on_volume_change, self._create_volume, _in_folder, self._drop_replay
+        )
         self.disks = NodeDisks(
-            self._container_files.disk_usage,
             lambda node: self._container_files.find_volume((OF_NODE, node)),
             on_scarce_disk,
         )
         self._is_replaying = False
-        self._replayed_until: dict[str, datetime] = {}
-        """The time up to which the commands of pods were repeated, by the pod's uid."""
         self._loading, self._loading_of_pods = asyncio.Lock(), asyncio.Lock()
         self._pods_being_loaded: set[str] = set()
-        self._replays: dict[RunKey, ReplayedRun] = {}
-        self._early: dict[str, set[RunKey]] = {}
-        """The runs whose files were read before the pod's status had the run, as by a postStart hook, by the pod's uid."""
-        self._marks: dict[Volume, int] = {}
-        """The fingerprints of folders when their contents were noted for the last time."""
         self._released: dict[Volume, EncodedContents] = {}
         """The last contents of folders that are removed."""
         self._removals: set[asyncio.Task[None]] = set()
-        self._changed: dict[str, set[str]] = {}
-        """The names of the containers whose files a client may have changed, by the pod's uid."""
 
     async def file_system(
         self,
@@ -175,12 +184,12 @@ class PodFiles:
         run = _latest_run(pod, container)
         if run is None or run.finished is not None:
             return None
-        key = RunKey(meta.uid(pod), container["name"], run.restarts)
         files = await self._replay_up_to_now(pod, container, run.restarts, references)
-        if key not in self._replays:  # it writes no files
-            self._begin_replay(key, pod, container, references, run, files)
-            await self._advance(self._replays[key], run)
-        replayed = self._replays.pop(key)
+        replays, key = self._records.ensure(meta.uid(pod), _Replays), (container["name"], run.restarts)
+        if key not in replays.runs:  # it writes no files
+            replays.runs[key] = self._begin_replay(pod, container, references, run, files)
+            await self._advance(replays, replays.runs[key], run)
+        replayed = replays.runs.pop(key)
         return None if replayed.replay.has_ended else replayed
 
     async def references_of(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> References:
@@ -192,12 +201,12 @@ class PodFiles:
         may_write = has_input or WRITE_COMMAND.search("\0".join(argv)) is not None
         if not may_write or self.is_changed(uid, name):
             return False
-        self._changed.setdefault(uid, set()).add(name)
+        self._records.ensure(uid, _Changed).add(name)
         return True
 
     def is_changed(self, uid: str, name: str) -> bool:
         """Return whether a client may have changed files of a container."""
-        return name in self._changed.get(uid, ())
+        return name in (self._records.find(uid, _Changed) or ())
 
     async def volumes_after_init_containers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Volumes:
         """Return the contents of a container's volumes at its first start: those that init containers have written."""
@@ -256,19 +265,8 @@ class PodFiles:
 
     def drop_files(self, uid: str) -> None:
         """Drop the files of a pod whose containers are removed."""
-        self._container_files.forget(uid)
-        self.disks.forget(uid)
-
-    def forget(self, uid: str) -> None:
-        """Drop all of a deleted pod."""
-        self.drop_files(uid)
-        self._contents.forget(uid)
-        self._replayed_until.pop(uid, None)
-        self._early.pop(uid, None)
-        self._changed.pop(uid, None)
-        for volume in [volume for volume in self._marks if volume[:2] == (OF_POD, uid)]:
-            del self._marks[volume]
-        self._drop_replays()
+        self._records.pop(uid, FilesOfPod)
+        self._records.pop(uid, _Replays)
 
     async def _replay_up_to_now(
         self,
@@ -304,46 +302,42 @@ class PodFiles:
         self.disks.place(
             pod["spec"].get("nodeName") or "",
             references.disk_bytes,
-            key.uid,
+            self._container_files.of_pod(key.uid),
             (files, *(mount.files for mount in files.mounts().values())),
         )
-        if is_new:
-            self._drop_replays()
-        early = self._early.get(key.uid, set())
+        replays, run_key = self._records.ensure(key.uid, _Replays), (key.container, restarts)
         has_begun = run is not None and run.restarts == restarts
         if is_new and not has_begun:
-            self._early.setdefault(key.uid, set()).add(key)
-        elif run is not None and has_begun and (is_new or key in early):
+            replays.early.add(run_key)
+        elif run is not None and has_begun and (is_new or run_key in replays.early):
             # A run in real time that begins now writes its files itself.
             is_live = bool(self._live.command(pod, container))
-            early.discard(key)
+            replays.early.discard(run_key)
             is_computed = not is_live and bool(runs.interpreted_command(self._images, pod, container))
             if is_computed and predictions.changes_files(self._images, pod, container):
-                self._begin_replay(key, pod, container, references, run, files)
-        replayed = self._replays.get(key)
+                replays.runs[run_key] = self._begin_replay(pod, container, references, run, files)
+        replayed = replays.runs.get(run_key)
         if replayed is not None and run is not None:
-            await self._advance(replayed, run, until)
+            await self._advance(replays, replayed, run, until)
         return files
 
     def _begin_replay(
         self,
-        key: RunKey,
         pod: ReadOnlyTree,
         container: ReadOnlyTree,
         references: References,
         run: ContainerRun,
         files: FileSystem,
-    ) -> None:
+    ) -> ReplayedRun:
         host = runs.host_of(self._images, pod, container, references, run.started, files=files)
         host.memory = replay_memory(pod, container, host.memory_bytes)
         command = runs.main_process(self._images, pod, container, references, host)
-        self._replays[key] = ReplayedRun(
-            key.uid, LogReplay(command, host, run.started), RunLog(), host, files
-        )
+        return ReplayedRun(LogReplay(command, host, run.started), RunLog(), host, files)
 
-    async def _advance(self, replayed: ReplayedRun, run: ContainerRun, until: datetime | None = None) -> None:
-        now = self._clock.now() if until is None else until
-        self._replayed_until[replayed.uid] = now
+    async def _advance(
+        self, replays: _Replays, replayed: ReplayedRun, run: ContainerRun, until: datetime | None = None
+    ) -> None:
+        replays.until = now = self._clock.now() if until is None else until
         end = now if run.finished is None else min(run.finished, now)
         await self._replay(replayed.replay, replayed.files, end, replayed.log.append)
 
@@ -404,20 +398,19 @@ class PodFiles:
             if volume[0] == OF_POD and volume[1] != meta.uid(pod):
                 continue
             mark = await asyncio.to_thread(files.fingerprint)
-            if self._marks.get(volume) != mark:
-                self._marks[volume] = mark
+            if files.noted_mark != mark:
+                files.noted_mark = mark
                 self._contents.note_change(volume)
 
     async def release(self) -> None:
         for volume, files in [*self._container_files.folders()]:
-            if self._marks.get(volume) != await asyncio.to_thread(files.fingerprint):
+            if files.noted_mark != await asyncio.to_thread(files.fingerprint):
                 self._contents.note_change(volume)
             if (contents := await self.encoded(volume)) is not None:
                 self._released[volume] = contents
 
     def drop(self, volume: Volume) -> None:
         files = self._container_files.drop(volume)
-        self._marks.pop(volume, None)
         if isinstance(files, FolderFileSystem):
             removal = asyncio.to_thread(shutil.rmtree, files.folder.path, ignore_errors=True)
             task = start(f"the removal of volume {volume[-1]}", removal)
@@ -442,7 +435,8 @@ class PodFiles:
             return None
         if isinstance(files, FolderFileSystem):
             return await asyncio.to_thread(_encode_folder, files, self._clock.now())
-        complete_until = self._replayed_until.get(volume[1]) or self._clock.now()
+        replays = self._records.find(volume[1], _Replays)
+        complete_until = (None if replays is None else replays.until) or self._clock.now()
         entries = tuple(files.changed_entries())
         if files.size <= _MAX_AT_ONCE:
             return encode(entries, complete_until)
@@ -561,13 +555,14 @@ class PodFiles:
     def _needs_volumes(self, pod: ReadOnlyTree) -> bool:
         """Return whether the kept contents of a pod's own volumes are not all in memory."""
         uid = meta.uid(pod)
-        if self._container_files.has_pod(uid):
+        if self._container_files.has_volumes(uid):
             return uid in self._pods_being_loaded
         return any(map(self._contents.is_kept, _own_volumes(pod)))
 
-    def _drop_replays(self) -> None:
-        for key in [key for key in self._replays if not self._container_files.keeps(key)]:
-            self._replays.pop(key).replay.close()
+    def _drop_replay(self, key: RunKey) -> None:
+        """Drop the replay of a run whose files are dropped."""
+        if (replays := self._records.find(key.uid, _Replays)) is not None:
+            replays.runs.pop((key.container, key.restarts), None)
 
 
 def _entries_of(files: FileSystem) -> Mapping[str, FileEntry]:

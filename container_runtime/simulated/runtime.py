@@ -55,6 +55,7 @@ from mockube.container_runtime.objects import (
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.port_probe import REFUSED, USER_AGENT, PortAnswer, PortProbe
 from mockube.container_runtime.process_port import ProcessPort
+from mockube.container_runtime.records import Ending, Records
 from mockube.container_runtime.runs import (
     ContainerNotFound,
     ContainerRun,
@@ -180,7 +181,7 @@ class _LoadedReferences(Struct, frozen=True):
     at: float
 
 
-class _Sandbox(Struct):
+class _Sandbox(Ending, Struct):
     """What the run-time keeps of a pod; each table has the names of its containers."""
 
     runs: dict[str, list[InteractiveRun]] = field(default_factory=dict)
@@ -197,6 +198,13 @@ class _Sandbox(Struct):
         """End the commands of clients in a container that ends: their processes do not outlive the first one of their namespace."""
         for end in self.ends.pop(name, ()):
             end.set()
+
+    def end(self) -> None:
+        for name in [*self.ends]:
+            self.end_commands(name)
+        for runs in self.runs.values():
+            for run in runs:
+                run.kill()
 
 
 _NOTHING: Final = _Sandbox()
@@ -227,8 +235,10 @@ class SimulatedRuntime:
         self._context = context
         self._runs_without_program = context.runs_without_program
         self._fails_unknown_programs = context.fails_unknown_programs
-        self._live = LiveContainers(images, context.is_process)
+        self._records = records = Records()
+        self._live = LiveContainers(images, records, context.is_process)
         self.files = PodFiles(
+            records,
             images,
             context.objects,
             self._live,
@@ -237,10 +247,13 @@ class SimulatedRuntime:
             context.nodes,
             on_scarce_disk=context.events.report_scarce_disk,
         )
-        self.loads = ContainerLoads(images, context.clock, self._live.command, context.events.report_change)
-        self._access_logs = AccessLogs(context.clock, self._on_request_logged)
-        self._servers = RunningServers()
+        self.loads = ContainerLoads(
+            images, records, context.clock, self._live.command, context.events.report_change
+        )
+        self._access_logs = AccessLogs(records, context.clock, self._on_request_logged)
+        self._servers = RunningServers(records)
         self._responses = PortResponses(
+            records,
             images,
             self.files,
             context.view,
@@ -250,6 +263,7 @@ class SimulatedRuntime:
             self._servers,
         )
         self._network = PodConnections(
+            records,
             context.view,
             context.api_server,
             context.pods,
@@ -278,8 +292,6 @@ class SimulatedRuntime:
             end=self._end_container,
         )
         self._tasks: set[asyncio.Task[None]] = set()
-        self._sandboxes: dict[str, _Sandbox] = {}
-        """By the uids of the pods: only those of which there is something to keep."""
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -326,7 +338,7 @@ class SimulatedRuntime:
         return DiskUsage(containers, {} if usage is None else usage.volumes)
 
     def _log_sizes(self, uid: str) -> dict[str, int]:
-        sandbox = self._sandboxes.get(uid, _NOTHING)
+        sandbox = self._records.find(uid, _Sandbox) or _NOTHING
         sizes = {name: sum(run.log.disk_usage for run in runs) for name, runs in sandbox.runs.items()}
         for name, size in self._access_logs.disk_usage(uid):
             sizes[name] = sizes.get(name, 0) + size
@@ -431,31 +443,16 @@ class SimulatedRuntime:
         self.files.drop_files(uid)
 
     def remove_pod(self, uid: str) -> None:
-        self.files.forget(uid)
-        self._live.forget(uid)
-        self.loads.forget(uid)
-        self._access_logs.forget(uid)
-        self._servers.forget(uid)
-        self._responses.databases.forget(uid)
-        self._responses.connections.forget(uid)
-        self._responses.agnhost.forget(uid)
-        sandbox = self._sandboxes.pop(uid, _NOTHING)
-        for name in [*sandbox.ends]:
-            sandbox.end_commands(name)
-        for runs in sandbox.runs.values():
-            for run in runs:
-                run.kill()
+        self._records.remove(uid)
+        self._context.contents.remove_pod(uid)
 
     def _sandbox_of(self, pod: ReadOnlyTree) -> _Sandbox:
         """Return what is kept of a pod, to read it."""
-        return self._sandboxes.get(meta.uid(pod), _NOTHING)
+        return self._records.find(meta.uid(pod), _Sandbox) or _NOTHING
 
     def _ensure_sandbox(self, pod: ReadOnlyTree) -> _Sandbox:
         """Return what is kept of a pod, to add to it."""
-        uid = meta.uid(pod)
-        if (sandbox := self._sandboxes.get(uid)) is None:
-            sandbox = self._sandboxes[uid] = _Sandbox()
-        return sandbox
+        return self._records.ensure(meta.uid(pod), _Sandbox)
 
     def run_of(self, pod: ReadOnlyTree, name: str) -> InteractiveRun | None:
         """Return the latest run in real time of a container; None if there is none."""

@@ -24,6 +24,7 @@ from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.objects import ObjectsUnavailable, retry_until_available
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.port_probe import PortAnswer, PortProbe
+from mockube.container_runtime.records import Ending, Records
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.runtime import ContainerRuntime
 from mockube.kubelet.pod_lifecycle.observations import (
@@ -109,9 +110,21 @@ class _LiveRun:
                 task.cancel()
 
 
+class _LiveRuns(dict[str, _LiveRun], Ending):
+    """The latest runs of a pod by the container's name."""
+
+    def end(self) -> None:
+        for run in self.values():
+            run.cancel()
+
+
+_NO_RUNS: Final[Mapping[str, _LiveRun]] = {}
+
+
 class LiveHandlers:
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each argument is a dependency
         self,
+        records: Records,
         clock: Clock,
         runtime: ContainerRuntime,
         totals: TotalsByPod,
@@ -125,14 +138,13 @@ class LiveHandlers:
         `on_failure` is called with a pod, its container and the result when an attempt of a probe fails or warns, `on_unknown_program` with a
         pod, its container, a program that is not simulated, and the field of the probe or hook.
         """
+        self._records = records
         self._clock = clock
         self._runtime = runtime
         self._totals = totals
         self._on_change = on_change
         self._on_failure = on_failure
         self._on_unknown_program = on_unknown_program
-        self._runs: dict[str, dict[str, _LiveRun]] = {}
-        """The latest runs by the pod's uid and the container's name."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -182,11 +194,6 @@ class LiveHandlers:
             elif (ended := self._run_of(pod, container["name"])) is not None:
                 ended.cancel(*(probe.value for probe in Probe))
 
-    def forget(self, uid: str) -> None:
-        """End everything of a deleted pod."""
-        for run in self._runs.pop(uid, {}).values():
-            run.cancel()
-
     def _observed_containers(self, pod: ReadOnlyTree) -> Iterator[tuple[ReadOnlyTree, _Commands]]:
         """Yield the containers that have such probes or hooks, with their commands."""
         for container in every_container(pod["spec"]):
@@ -195,7 +202,7 @@ class LiveHandlers:
                 yield container, commands
 
     def _run_of(self, pod: ReadOnlyTree, name: str) -> _LiveRun | None:
-        return self._runs.get(meta.uid(pod), {}).get(name)
+        return (self._records.find(meta.uid(pod), _LiveRuns) or _NO_RUNS).get(name)
 
     def _run_for(
         self, pod: ReadOnlyTree, container: ReadOnlyTree, commands: _Commands, restarts: int
@@ -206,14 +213,15 @@ class LiveHandlers:
             if run is not None:
                 run.cancel()
             run = _LiveRun(pod, container, restarts, commands)
-            self._runs.setdefault(meta.uid(pod), {})[container["name"]] = run
+            self._records.ensure(meta.uid(pod), _LiveRuns)[container["name"]] = run
         run.pod, run.container = pod, container
         return run
 
     def _adopt(self, pod: ReadOnlyTree, container: ReadOnlyTree, commands: _Commands) -> _LiveRun:
         """Return the run of a container that is observed for the first time, or with other probes than before."""
-        if (earlier := self._runs.get(meta.uid(pod), {}).pop(container["name"], None)) is not None:
+        if (earlier := self._run_of(pod, container["name"])) is not None:
             earlier.cancel()
+            del self._records.ensure(meta.uid(pod), _LiveRuns)[container["name"]]
         status = container_status(pod, container["name"]) or {}
         running = (status.get("state") or {}).get("running")
         if not running:

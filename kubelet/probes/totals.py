@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from mockube.container_runtime.records import Records
 from mockube.kubelet.pod_lifecycle.probe_totals import ProbeTotals
 from mockube.kubelet.pod_lifecycle.probing import Probe
 
@@ -10,28 +11,34 @@ TotalsByProbe = Mapping[tuple[str, Probe], ProbeTotals]
 _NONE: TotalsByProbe = {}
 
 
+class _Totals(dict[tuple[str, Probe], ProbeTotals]):
+    """The results of a pod's probes, by container name and probe."""
+
+
+class _OfProcesses(_Totals):
+    pass
+
+
+class _Observed(_Totals):
+    pass
+
+
 class TotalsByPod:
-    def __init__(self) -> None:
-        self._pods: dict[str, dict[tuple[str, Probe], ProbeTotals]] = {}
+    def __init__(self, records: Records, part: type[_Totals] = _Observed) -> None:
+        self._records = records
+        self._part = part
 
     def count(self, uid: str, container: str, probe: Probe, *, success: bool, seconds: float) -> None:
-        totals = self._pods.setdefault(uid, {}).setdefault((container, probe), ProbeTotals())
+        totals = self._records.ensure(uid, self._part).setdefault((container, probe), ProbeTotals())
         totals.add(success=success, seconds=seconds)
 
     def of(self, uid: str) -> TotalsByProbe:
-        return self._pods.get(uid, _NONE)
-
-    def forget(self, uid: str) -> None:
-        self._pods.pop(uid, None)
+        return self._records.find(uid, self._part) or _NONE
 
 
 class ProbeRecords:
-    def __init__(self) -> None:
-        self.processes = TotalsByPod()
+    def __init__(self, records: Records) -> None:
+        self.processes = TotalsByPod(records, _OfProcesses)
         """The results of all probes of processes."""
-        self.observed = TotalsByPod()
+        self.observed = TotalsByPod(records)
         """The results of those probes of simulated containers that run in real time."""
-
-    def forget(self, uid: str) -> None:
-        self.processes.forget(uid)
-        self.observed.forget(uid)

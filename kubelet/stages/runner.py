@@ -13,6 +13,7 @@ from mockube.apimachinery.randomness import Random
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.resources import Key
 from mockube.component_base.clock import Clock
+from mockube.container_runtime.records import Records
 from mockube.kubelet.status_writer import StatusWriter
 from mockube.kubelet.template.expression import Environment, TemplateError
 
@@ -27,7 +28,6 @@ MAX_IMMEDIATE_STEPS: Final = 100
 
 
 class _ChosenStage(NamedTuple):
-    uid: str
     stage: Stage
     due: datetime
 
@@ -35,6 +35,7 @@ class _ChosenStage(NamedTuple):
 class StageRunner:
     def __init__(
         self,
+        records: Records,
         stages: Sequence[Stage],
         status_writer: StatusWriter,
         environment: Callable[[ReadOnlyTree], Environment],
@@ -42,20 +43,17 @@ class StageRunner:
         clock: Clock,
         random: Random,
     ) -> None:
+        self._records = records
         self._stages = stages
         self._status_writer = status_writer
         self._environment = environment
         self._clock = clock
         self._random = random
-        self._chosen_stages: dict[Key, _ChosenStage] = {}
-
-    def forget(self, key: Key) -> None:
-        self._chosen_stages.pop(key, None)
 
     async def run(self, key: Key, obj: ReadOnlyTree) -> timedelta | None:
         """Execute the stages that are due; return the delay after which to requeue the object, or None."""
         for _ in range(MAX_IMMEDIATE_STEPS):
-            choice = self._choose(key, obj)
+            choice = self._choose(obj)
             if choice is None:
                 return None
             wait = choice.due - self._clock.now()
@@ -72,16 +70,16 @@ class StageRunner:
         )
         return None
 
-    def _choose(self, key: Key, obj: ReadOnlyTree) -> _ChosenStage | None:
+    def _choose(self, obj: ReadOnlyTree) -> _ChosenStage | None:
         matching = matching_stages(self._stages, obj)
-        choice = self._chosen_stages.pop(key, None)
-        if choice is None or choice.uid != meta.uid(obj) or choice.stage not in matching:
+        choice = self._records.pop(meta.uid(obj), _ChosenStage)
+        if choice is None or choice.stage not in matching:
             stage = choose_stage(matching, obj, self._random)
             if stage is None:
                 return None
             now = self._clock.now()
-            choice = _ChosenStage(meta.uid(obj), stage, now + delay_of(stage, obj, now, self._random))
-        self._chosen_stages[key] = choice
+            choice = _ChosenStage(stage, now + delay_of(stage, obj, now, self._random))
+        self._records.put(meta.uid(obj), choice)
         return choice
 
     async def _execute(self, key: Key, obj: ReadOnlyTree, stage: Stage) -> ReadOnlyTree | None:
@@ -92,5 +90,5 @@ class StageRunner:
             LOG.error("stage %s: %s: %s", stage.name, key, error)  # noqa: TRY400 - the stack does not show the template
             return None
         result = await self._status_writer.execute(key, obj, effects)
-        self._chosen_stages.pop(key, None)
+        self._records.pop(meta.uid(obj), _ChosenStage)
         return result

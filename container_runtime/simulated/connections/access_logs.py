@@ -5,11 +5,14 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Final
 
+from msgspec import Struct, field
+
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.images.table import PortBehavior
 from mockube.container_runtime.logs import LogLine, LogSource
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.simulated.run_log import LogFiles
 
@@ -19,18 +22,25 @@ _MAX_LINES: Final = 1000
 """The latest requests of one run of a container that its log has."""
 _STDOUT, _STDERR = 1, 2
 _NOT_FOUND: Final = 404
-_Run = tuple[str, int]
+
+
+class _RequestLog(Struct):
+    """The lines of a run, and what they take on the disk of the node."""
+
+    lines: deque[LogLine] = field(default_factory=lambda: deque(maxlen=_MAX_LINES))
+    files: LogFiles = field(default_factory=LogFiles)
+
+
+class _RequestLogs(dict[tuple[str, int], _RequestLog]):
+    """Those of a pod, by the container's name and the number of its restarts."""
 
 
 class AccessLogs:
-    def __init__(self, clock: Clock, on_output: Callable[[ReadOnlyTree], None]) -> None:
+    def __init__(self, records: Records, clock: Clock, on_output: Callable[[ReadOnlyTree], None]) -> None:
         """`on_output` is called with a pod when one of its containers has logged a request."""
+        self._records = records
         self._clock = clock
         self._on_output = on_output
-        self._lines: dict[str, dict[_Run, deque[LogLine]]] = {}
-        """The lines by the pod's uid, the container's name and the number of its restarts."""
-        self._files: dict[str, dict[_Run, LogFiles]] = {}
-        """What they take on the disk of the node, in the same way."""
 
     def note(
         self,
@@ -47,32 +57,31 @@ class AccessLogs:
         """Add lines to the log of the present run of a container, each with its descriptor."""
         now = self._clock.now()
         restarts = (container_status(pod, name) or {}).get("restartCount") or 0
-        runs = self._lines.setdefault(meta.uid(pod), {})
-        lines = runs.get((name, restarts))
-        if lines is None:
+        runs = self._records.ensure(meta.uid(pod), _RequestLogs)
+        log = runs.get((name, restarts))
+        if log is None:
             for run in [run for run in runs if run[0] == name and run[1] < restarts - 1]:
-                del runs[run], self._files[meta.uid(pod)][run]
-            lines = runs[name, restarts] = deque(maxlen=_MAX_LINES)
-        files = self._files.setdefault(meta.uid(pod), {}).setdefault((name, restarts), LogFiles())
+                del runs[run]
+            log = runs[name, restarts] = _RequestLog()
         for stream, text in texts:
             line = LogLine(now, stream, f"{text}\n".encode())
-            lines.append(line)
-            files.add(now, len(line.text))
+            log.lines.append(line)
+            log.files.add(now, len(line.text))
         self._on_output(pod)
 
     def disk_usage(self, uid: str) -> Iterator[tuple[str, int]]:
         """Yield the names of a pod's containers with what the lines of each of their runs take on the disk."""
-        return ((name, files.size) for (name, _), files in self._files.get(uid, {}).items())
+        runs = self._records.find(uid, _RequestLogs) or _RequestLogs()
+        return ((name, log.files.size) for (name, _), log in runs.items())
 
     def with_requests(self, source: LogSource, pod: ReadOnlyTree, name: str, restarts: int) -> LogSource:
         """Return the log of a run with the lines of its requests."""
-        return _LogWithRequests(
-            source, lambda: self._lines.get(meta.uid(pod), {}).get((name, restarts)) or ()
-        )
 
-    def forget(self, uid: str) -> None:
-        self._lines.pop(uid, None)
-        self._files.pop(uid, None)
+        def lines() -> Iterable[LogLine]:
+            log = (self._records.find(meta.uid(pod), _RequestLogs) or _RequestLogs()).get((name, restarts))
+            return () if log is None else reversed(log.lines)
+
+        return _LogWithRequests(source, lines)
 
 
 def _texts(
@@ -107,9 +116,10 @@ def _texts(
 class _LogWithRequests:
     """The log of a server at its start, followed by the lines of its requests."""
 
-    def __init__(self, source: LogSource, lines: Callable[[], "deque[LogLine] | tuple[()]"]) -> None:
+    def __init__(self, source: LogSource, latest: Callable[[], Iterable[LogLine]]) -> None:
+        """`latest` returns the lines of the requests, the latest one first."""
         self._source = source
-        self._lines = lines
+        self._lines = latest
         self._latest: LogLine | None = None
 
     @property
@@ -132,7 +142,7 @@ class _LogWithRequests:
     def _pending(self, until: datetime) -> list[LogLine]:
         """Return the lines after the latest one that was read; earlier ones may have been dropped meanwhile."""
         pending = list[LogLine]()
-        for line in reversed(self._lines()):
+        for line in self._lines():
             if line is self._latest:
                 break
             if line.at <= until:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, parse_qsl
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.gotext import int_or_none, marshal, marshal_indent, quote
@@ -21,6 +21,7 @@ from mockube.component_base.clock import Clock
 from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.config.environment import environment_of, hostname_of
 from mockube.container_runtime.images.table import MAX_PORT, PortBehavior
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.network.calls import NetworkCaller
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.servers.http_paths import route_of, sniffed_type
@@ -63,20 +64,20 @@ class _Contact(Struct, rename="pascal"):
     source: str = ""
 
 
-class _Guestbook:
-    """The store of a guestbook's run, and the replicas to which it sends what is set."""
+class _ServerRun(Struct):
+    """What a server has in memory."""
 
-    def __init__(self) -> None:
-        self.store: dict[str, str] = {}
-        self.replicas: list[str] = []
+    store: dict[str, str] = field(default_factory=dict)
+    """The values of a guestbook."""
+    replicas: list[str] = field(default_factory=list)
+    """Those to which a guestbook sends what is set."""
+    received: dict[str, int] = field(default_factory=dict)
+    """How often a nettest was contacted, by the name of the other one."""
+    errors: list[str] = field(default_factory=list)
 
 
-class _Contacts:
-    """What a nettest has received from others in a run."""
-
-    def __init__(self) -> None:
-        self.received: dict[str, int] = {}
-        self.errors: list[str] = []
+class _ServerRuns(dict[tuple[str, int], _ServerRun]):
+    """Those of a pod's containers, by name and number of restarts."""
 
 
 class _Exchange(Struct, frozen=True, kw_only=True):
@@ -97,15 +98,12 @@ _Handler = Callable[[_Exchange], Awaitable[HttpAnswer]]
 
 
 class AgnhostResponses:
-    def __init__(self, files: PodFiles, clock: Clock) -> None:
+    def __init__(self, records: Records, files: PodFiles, clock: Clock) -> None:
+        self._records = records
         self._files = files
         self._clock = clock
         self.access: ContainerAccess
         """Set by the run-time, whose network needs the responses."""
-        self._guestbooks: dict[tuple[str, str, int], _Guestbook] = {}
-        """By the pod's uid, the container's name and its restarts."""
-        self._contacts: dict[tuple[str, str, int], _Contacts] = {}
-        """What the servers of nettest have received, by the same."""
         self._handlers: Mapping[str, Mapping[str, _Handler]] = {
             "netexec": {
                 "/clientip": self._client,
@@ -139,11 +137,6 @@ class AgnhostResponses:
             },
             "no-snat-test": {"/whoami": self._client, "/checknosnat": self._check_no_snat},
         }
-
-    def forget(self, uid: str) -> None:
-        for records in (self._guestbooks, self._contacts):
-            for key in [key for key in records if key[0] == uid]:
-                records.pop(key)
 
     async def respond(
         self,
@@ -376,7 +369,7 @@ class AgnhostResponses:
     async def _register(self, exchange: _Exchange) -> HttpAnswer:
         address = exchange.query.get("host", "")
         self._log(exchange.pod, exchange.container, f"GET /register?host={address}")
-        guestbook = self._guestbook_of(exchange)
+        guestbook = self._run_of(exchange)
         answer = HttpAnswer(body=marshal({"data": _sorted(guestbook.store)}).encode())
         if address not in guestbook.replicas and len(guestbook.replicas) < _MAX_REPLICAS:
             guestbook.replicas.append(address)
@@ -386,7 +379,7 @@ class AgnhostResponses:
     async def _get(self, exchange: _Exchange) -> HttpAnswer:
         key = exchange.query.get("key", "")
         self._log(exchange.pod, exchange.container, f"GET /get?key={key}")
-        store = self._guestbook_of(exchange).store
+        store = self._run_of(exchange).store
         data: Any = store.get(key, "") if key else _sorted(store)
         return HttpAnswer(body=marshal({"data": data}).encode())
 
@@ -395,7 +388,7 @@ class AgnhostResponses:
         self._log(exchange.pod, exchange.container, f"GET /set?key={key}&value={value}")
         if not key:
             return _error("cannot set with empty key.", 400)
-        guestbook = self._guestbook_of(exchange)
+        guestbook = self._run_of(exchange)
         if key not in guestbook.store and len(guestbook.store) >= _MAX_KEYS:
             return _not_simulated(f"a guestbook with more than {_MAX_KEYS} keys")
         guestbook.store[key] = value
@@ -428,13 +421,14 @@ class AgnhostResponses:
         except Failed as error:
             return _error(f"encountered error: {error}", 417)
 
-    def _guestbook_of(self, exchange: _Exchange) -> _Guestbook:
-        return self._guestbooks.setdefault(exchange.request.run, _Guestbook())
+    def _run_of(self, exchange: _Exchange) -> _ServerRun:
+        uid, name, restarts = exchange.request.run
+        return self._records.ensure(uid, _ServerRuns).setdefault((name, restarts), _ServerRun())
 
     # --- nettest, which here is contacted by others, and contacts nobody
 
     async def _write_contact(self, exchange: _Exchange) -> HttpAnswer:
-        contacts = self._contacts_of(exchange)
+        contacts = self._run_of(exchange)
         try:
             source = msgspec.json.decode(exchange.request.body, type=_Contact).source
         except msgspec.DecodeError as error:
@@ -448,7 +442,7 @@ class AgnhostResponses:
         return HttpAnswer(body=f"{marshal({'Hostname': hostname_of(exchange.pod)})}\n".encode())
 
     async def _read_contacts(self, exchange: _Exchange) -> HttpAnswer:
-        contacts = self._contacts_of(exchange)
+        contacts = self._run_of(exchange)
         state = {
             "Hostname": hostname_of(exchange.pod),
             "Sent": None,
@@ -461,9 +455,6 @@ class AgnhostResponses:
 
     async def _contact_status(self, _: _Exchange) -> HttpAnswer:
         return _not_simulated(_CONTACTS)
-
-    def _contacts_of(self, exchange: _Exchange) -> _Contacts:
-        return self._contacts.setdefault(exchange.request.run, _Contacts())
 
     # --- no-snat-test
 

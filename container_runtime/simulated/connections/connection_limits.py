@@ -9,6 +9,7 @@ from typing import Final
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.runs import container_status
 
 from .port_answers import OpenPort
@@ -30,51 +31,53 @@ _REFUSALS: Final = {
 SPEAKS_FIRST: Final = frozenset({"mysql", "redis"})
 
 
-class OpenConnections:
-    """The connections of clients that stay open, by the run of the container that has accepted them."""
+class _Connections(dict[tuple[str, int], dict[int, float]]):
+    """The ends of a pod's connections, by the run of the container that has accepted them, and their numbers: infinite for one that its client closes."""
 
-    def __init__(self, clock: Clock) -> None:
+
+class OpenConnections:
+    """The connections of clients that stay open."""
+
+    def __init__(self, records: Records, clock: Clock) -> None:
+        self._records = records
         self._clock = clock
-        self._open: dict[tuple[str, str, int], dict[int, float]] = {}
-        """The ends of connections by their numbers: infinite for one that its client closes."""
         self._numbers = count()
 
     @contextmanager
     def hold(self, pod: ReadOnlyTree, opened: OpenPort) -> Iterator[bytes]:
         """Count a connection while its client keeps it open; yield what the server says if it is too many, or else nothing."""
-        refusal = self.refusal(pod, opened)
-        key, number = _key(pod, opened), next(self._numbers)
-        if not refusal:
-            self._open.setdefault(key, {})[number] = float("inf")
-        try:
+        if refusal := self.refusal(pod, opened):
             yield refusal
+            return
+        ends, number = self._ends(pod, opened), next(self._numbers)
+        ends[number] = float("inf")
+        try:
+            yield b""
         finally:
-            self._open.get(key, {}).pop(number, None)
+            ends.pop(number, None)
 
     def hold_for(self, pod: ReadOnlyTree, opened: OpenPort, seconds: float) -> None:
         """Count a connection for a time, such as that of a query."""
         if seconds > 0:
-            ends = self._open.setdefault(_key(pod, opened), {})
-            ends[next(self._numbers)] = self._clock.monotonic() + seconds
+            self._ends(pod, opened)[next(self._numbers)] = self._clock.monotonic() + seconds
 
     def refusal(self, pod: ReadOnlyTree, opened: OpenPort) -> bytes:
         """Return what the server says to one more connection if it has too many; b"" if it accepts it."""
-        key, now = _key(pod, opened), self._clock.monotonic()
-        ends = self._open.get(key)
+        now, runs = self._clock.monotonic(), self._records.find(meta.uid(pod), _Connections)
+        ends = None if runs is None else runs.get(_run_of(pod, opened))
         if not ends or opened.container is None or opened.speaks not in _REFUSALS:
             return b""
         for number in [number for number, end in ends.items() if end <= now]:
             del ends[number]
         return _REFUSALS[opened.speaks] if len(ends) >= limit_of_connections(opened) else b""
 
-    def forget(self, uid: str) -> None:
-        for key in [key for key in self._open if key[0] == uid]:
-            del self._open[key]
+    def _ends(self, pod: ReadOnlyTree, opened: OpenPort) -> dict[int, float]:
+        return self._records.ensure(meta.uid(pod), _Connections).setdefault(_run_of(pod, opened), {})
 
 
-def _key(pod: ReadOnlyTree, opened: OpenPort) -> tuple[str, str, int]:
+def _run_of(pod: ReadOnlyTree, opened: OpenPort) -> tuple[str, int]:
     name = "" if opened.container is None else opened.container["name"]
-    return meta.uid(pod), name, (container_status(pod, name) or {}).get("restartCount") or 0
+    return name, (container_status(pod, name) or {}).get("restartCount") or 0
 
 
 def limit_of_connections(opened: OpenPort) -> int:

@@ -1,9 +1,9 @@
 """The databases in containers: whose credentials they accept, by their variables and arguments, and the keys of Redis and its replicas."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final
+from weakref import WeakValueDictionary
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -11,6 +11,7 @@ from mockube.component_base.clock import Clock
 from mockube.container_runtime.config.environment import environment_of
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.images.table import ImageTable, protocols_of
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.simulated.network.calls import Login, NetworkCaller
 from mockube.container_runtime.simulated.network.view import ClusterView
@@ -50,9 +51,16 @@ _TRUSTED: Final = "POSTGRES_HOST_AUTH_METHOD"
 _PASSWORDS_OF_REDIS: Final = ("REDIS_PASSWORD", "VALKEY_PASSWORD")
 
 
+class _Servers(dict[tuple[str, int], RedisServer]):
+    """The servers of Redis of a pod, by the container's name and the number of its restarts."""
+
+
 class Databases:
-    def __init__(self, images: ImageTable, files: PodFiles, clock: Clock, view: ClusterView) -> None:
+    def __init__(
+        self, records: Records, images: ImageTable, files: PodFiles, clock: Clock, view: ClusterView
+    ) -> None:
         """`view` has the pods of the cluster, of which some may be replicas."""
+        self._records = records
         self._images = images
         self._files = files
         self._clock = clock
@@ -63,7 +71,8 @@ class Databases:
         """When all replicas of the cluster were found."""
         self.network: Callable[[ReadOnlyTree], NetworkCaller]
         """Returns what answers the calls of a pod; set by the run-time, whose network needs the databases."""
-        self._servers: OrderedDict[tuple[str, str, int], RedisServer] = OrderedDict()
+        self._recent: WeakValueDictionary[tuple[str, str, int], RedisServer] = WeakValueDictionary()
+        """All servers, the least recently used one first."""
 
     async def denies(self, pod: ReadOnlyTree | None, opened: OpenPort, login: Login) -> bool:
         """Return whether a server refuses credentials. Only of the accounts in its variables the passwords are known."""
@@ -96,15 +105,18 @@ class Databases:
         return replies
 
     async def _server_of_redis(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> RedisServer:
-        key = _run_of(pod, container)
-        parameters = {} if key in self._servers else await self._parameters_of_redis(pod, container)
-        server = self._servers.pop(key, None)
+        uid, name, restarts = key = _run_of(pod, container)
+        parameters = {} if key in self._recent else await self._parameters_of_redis(pod, container)
+        server = self._recent.pop(key, None)
         if server is None:
             self._server_count += 1
             server = RedisServer(parameters, seed="/".join(map(str, (*key, self._server_count))))
-        self._servers[key] = server
-        if len(self._servers) > _MAX_SERVERS:
-            self._servers.popitem(last=False)
+            self._records.ensure(uid, _Servers)[name, restarts] = server
+        self._recent[key] = server
+        if len(self._recent) > _MAX_SERVERS:
+            uid, name, restarts = next(iter(self._recent))
+            if (servers := self._records.find(uid, _Servers)) is not None:
+                servers.pop((name, restarts), None)
         return server
 
     async def _synchronize(self, pod: ReadOnlyTree, container: ReadOnlyTree, server: RedisServer) -> None:
@@ -143,7 +155,7 @@ class Databases:
 
     async def _known_server(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> RedisServer | None:
         """Return the server of a container if it is in memory, or a replica."""
-        if _run_of(pod, container) in self._servers or "replicaof" in await self._parameters_of_redis(
+        if _run_of(pod, container) in self._recent or "replicaof" in await self._parameters_of_redis(
             pod, container
         ):
             return await self._server_of_redis(pod, container)
@@ -166,10 +178,6 @@ class Databases:
             with suppress(FileError):
                 found |= parameters_of_file(files.read(paths[0]).decode("utf-8", "replace"))
         return found | parameters_of_options(words)
-
-    def forget(self, uid: str) -> None:
-        for key in [key for key in self._servers if key[0] == uid]:
-            del self._servers[key]
 
     async def _password_of_redis(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
         """Return the password of a server: an option, or a variable of the images that read it."""

@@ -5,9 +5,13 @@ A cluster without the Service kube-dns has the answers of one with CoreDNS. With
 
 from collections import Counter
 from typing import Final
+from weakref import WeakValueDictionary
+
+from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import ServeNames
 from mockube.container_runtime.simulated.network.coredns import NameServer, Query
@@ -26,14 +30,20 @@ _MAX_SERVERS: Final = 1000
 _NOBODY: Final = Peer(address="")
 
 
+class _Server(Struct, weakref=True):
+    """A server that runs in a pod: what it has read, and what it counts."""
+
+    corefile: Corefile
+    metrics: ServerMetrics
+
+
 class NameServers:
-    def __init__(self, view: ClusterView, cluster_dns: str) -> None:
+    def __init__(self, records: Records, view: ClusterView, cluster_dns: str) -> None:
+        self._records = records
         self._view = view
         self._cluster_dns = cluster_dns
-        self._corefiles: dict[str, Corefile] = {}
-        """What the servers that run have read, by the uid of the pod."""
-        self._metrics: dict[str, ServerMetrics] = {}
-        """What these servers count, by the uid of the pod."""
+        self._servers: WeakValueDictionary[str, _Server] = WeakValueDictionary()
+        """All servers by the uid of the pod, the one that was started first at the front."""
         self._had_cluster_dns = False
         """Whether CoreDNS has run as kubeadm installs it: without its Service, names are not resolved then."""
         self._turns: Counter[str] = Counter()
@@ -43,23 +53,25 @@ class NameServers:
         self._had_cluster_dns |= (
             meta.namespace(pod) == _SERVICE[0] and meta.labels(pod).get(_LABEL) == _SERVICE[1]
         )
-        self._corefiles.pop(meta.uid(pod), None)
-        while len(self._corefiles) >= _MAX_SERVERS:
-            oldest = next(iter(self._corefiles))
-            del self._corefiles[oldest], self._metrics[oldest]
-        corefile = self._corefiles[meta.uid(pod)] = parse(served.corefile, served.path)
-        self._metrics.setdefault(meta.uid(pod), ServerMetrics(corefile)).use(corefile)
+        uid, corefile = meta.uid(pod), parse(served.corefile, served.path)
+        server = self._servers.pop(uid, None) or _Server(corefile, ServerMetrics(corefile))
+        server.corefile = corefile
+        server.metrics.use(corefile)
+        self._records.put(uid, server)
+        self._servers[uid] = server
+        if len(self._servers) > _MAX_SERVERS:
+            self._records.pop(next(iter(self._servers)), _Server)
 
     def metrics(self, pod: ReadOnlyTree) -> str:
         """Return what the name server in a pod shows to Prometheus."""
-        found = self._metrics.get(meta.uid(pod))
-        return "" if found is None else found.text()
+        server = self._servers.get(meta.uid(pod))
+        return "" if server is None else server.metrics.text()
 
     def serves(self, address: str) -> bool:
         """Return whether pods of the cluster decide what is answered at an address."""
         if address == self._cluster_dns:
             return self._had_cluster_dns or self._view.service(*_SERVICE) is not None
-        if not self._corefiles:
+        if not self._servers:
             return False
         pod = self._view.pod_at(address)
         return (pod is not None and _runs_coredns(pod)) or bool(self._view.services_at(address))
@@ -73,17 +85,17 @@ class NameServers:
             return None
         if source is not _NOBODY and not is_allowed(self._view, source, target.peer, target.port, protocol):
             return None
-        corefile = self._corefiles.get(meta.uid(target.pod))
+        server = self._servers.get(meta.uid(target.pod))
         if (
-            corefile is None
+            server is None
         ):  # It starts, or another program serves names, whose answers are those of the cluster.
             if _runs_coredns(target.pod):
                 return None
             if source is _NOBODY:  # what it knows besides is not known
                 return Answer(is_outside=True)
             return dns.resolve(self._view, query.name, query.record_type)
-        answer = NameServer(corefile, self._view, self._forward).answer(query, forwards)
-        self._metrics[meta.uid(target.pod)].note(query, source.address, protocol, answer)
+        answer = NameServer(server.corefile, self._view, self._forward).answer(query, forwards)
+        server.metrics.note(query, source.address, protocol, answer)
         return answer
 
     def _choose(self, source: Peer, address: str) -> RouteTarget | None:

@@ -23,6 +23,7 @@ from mockube.container_runtime.kubelets import NO_KUBELETS, Kubelets
 from mockube.container_runtime.node_machine import NO_SERVICES, NodeServices, ServiceFailed
 from mockube.container_runtime.objects import PodVersions
 from mockube.container_runtime.process_port import ProcessPort
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.client_pace import CLIENT, Backend
 from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import (
@@ -157,8 +158,9 @@ class _BytesClient:
 
 
 class PodConnections:
-    def __init__(  # noqa: PLR0913 - each argument is a dependency
+    def __init__(  # noqa: PLR0913, PLR0917 - each argument is a dependency
         self,
+        records: Records,
         view: SyncedView,
         api_server: ApiServer,
         pods: PodVersions,
@@ -182,7 +184,7 @@ class PodConnections:
         self._turns: Counter[tuple[str, int]] = Counter()
         """The number of connections to each address and port, which are balanced in turn."""
         self.cluster_dns = nodes.cluster_dns()
-        self._name_servers = NameServers(view, self.cluster_dns)
+        self._name_servers = NameServers(records, view, self.cluster_dns)
         self._admin_policy = ""
         self._admin_checked_at: float | None = None
         self._admin_lock = asyncio.Lock()

@@ -17,6 +17,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.component_base.serving_certificates import self_signed_tls_context, tls_context_of_pair
 from mockube.container_runtime.images.table import ImageTable, PortBehavior
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.runs import container_status, running_seconds
 from mockube.container_runtime.simulated.network.ingress import (
     NGINX,
@@ -52,6 +53,7 @@ _MAX_FORWARDS: Final = 4
 class PortResponses:
     def __init__(  # noqa: PLR0913, PLR0917 - each argument is a dependency
         self,
+        records: Records,
         images: ImageTable,
         files: PodFiles,
         view: SyncedView,
@@ -71,10 +73,10 @@ class PortResponses:
         self.metrics: Callable[[ReadOnlyTree], str] = lambda _: ""
         """Returns what a pod shows to Prometheus; set by the run-time, whose network needs the responses."""
         self.configured = ConfiguredResponses(files, clock)
-        self.agnhost = AgnhostResponses(files, clock)
+        self.agnhost = AgnhostResponses(records, files, clock)
         self.php_guestbook = PhpGuestbook(files, clock)
-        self.databases = Databases(images, files, clock, view)
-        self.connections = OpenConnections(clock)
+        self.databases = Databases(records, images, files, clock, view)
+        self.connections = OpenConnections(records, clock)
         self.listeners = PortListeners(clock)
 
     def open_port(self, pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:

@@ -61,6 +61,8 @@ class FolderFileSystem(FileSystem):
         self._type = root.file_system
         self._zeros_of: dict[str, int] = {}
         """The zeros at the ends of files that a simulated container has written, which are holes on this machine."""
+        self.noted_mark: int | None = None
+        """The fingerprint when the contents were noted for the last time."""
         self._noted: dict[str, tuple[_Identity, _Noted]] = {}
         """What files have that this machine does not give them, with what they have there: what a process changes counts."""
         super().__init__(root=root)

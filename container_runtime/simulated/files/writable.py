@@ -10,9 +10,10 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from mockube.container_runtime.disk_usage import DiskUsage
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem, Mount
 from mockube.container_runtime.volume_contents import OF_NODE, OF_POD, Volume
 
@@ -53,37 +54,63 @@ class RunKey(NamedTuple):
     restarts: int
 
 
+class FilesOfPod:
+    """The files of a pod that are in memory."""
+
+    def __init__(self) -> None:
+        self.runs: dict[tuple[str, int], FileSystem] = {}
+        """By the container's name and the number of its restarts."""
+        self.volumes: Volumes = {}
+        """The contents of the pod's own volumes."""
+        self.mounted: set[Volume] = set()
+        """The volumes that a kubelet has given to the group of the pod."""
+
+    def disk_usage(self) -> DiskUsage:
+        """Return what the latest runs of the containers, and the volumes on the disk have."""
+        latest = {name: self.runs[name, restarts] for name, restarts in sorted(self.runs)}
+        volumes = {key[2]: files.used for key, files in self.volumes.items() if not files.in_memory}
+        return DiskUsage({name: files.written for name, files in latest.items()}, volumes)
+
+
 class ContainerFiles:
     def __init__(
         self,
+        records: Records,
         on_change: Callable[[Volume], None] = lambda _: None,
         create: CreateVolume = empty_volume,
         in_folder: InFolder = in_folder,
+        on_drop: Callable[[RunKey], None] = lambda _: None,
     ) -> None:
-        """`on_change` is called with a volume after each change of its contents; `create` makes a volume, and `in_folder` moves one."""
+        """`on_change` is called with a volume after each change of its contents; `create` makes a volume, and `in_folder` moves one.
+
+        `on_drop` is called with a run whose files are dropped because there are too many.
+        """
+        self._records = records
+        self._on_drop = on_drop
         self._in_folder = in_folder
         self._on_change = on_change
         self._create = create
-        self._file_systems: OrderedDict[RunKey, FileSystem] = OrderedDict()
         self._in_use: WeakValueDictionary[RunKey, FileSystem] = WeakValueDictionary()
-        """All that exist: a command that runs keeps its own, also when there are too many."""
-        self._volumes: dict[str, Volumes] = {}
-        """The contents of pods' own volumes by the pod's uid."""
+        """All that exist, the least recently used one first: a command that runs keeps its own, also when there are too many."""
+        self._pods: WeakSet[FilesOfPod] = WeakSet()
         self._lasting: OrderedDict[Volume, FileSystem] = OrderedDict()
         """The contents that outlive pods."""
-        self._mounted: dict[str, set[Volume]] = {}
-        """The volumes that a kubelet has given to the group of their pod, by the pod's uid."""
 
     def contains(self, key: RunKey) -> bool:
         return key in self._in_use
 
-    def keeps(self, key: RunKey) -> bool:
-        """Return whether the file system of a run is among the limited number that is kept for those who look at it."""
-        return key in self._file_systems
+    def of_pod(self, uid: str) -> FilesOfPod:
+        """Return the files of a pod."""
+        present = self._records.find(uid, FilesOfPod)
+        if present is None:
+            present = self._records.ensure(uid, FilesOfPod)
+            self._pods.add(present)
+        return present
 
-    def has_pod(self, uid: str) -> bool:
-        """Return whether files of a pod are in memory."""
-        return uid in self._volumes
+    def has_volumes(self, uid: str) -> bool:
+        """Return whether own volumes of a pod are in memory."""
+        present = self._records.find(uid, FilesOfPod)
+        return present is not None and bool(present.volumes)
 
     def file_system(
         self,
@@ -94,41 +121,50 @@ class ContainerFiles:
     ) -> FileSystem:
         """Return the file system of a run, with the present contents of its read-only mounts; `create` returns a new one."""
         shared = self.mount(key.uid, mounts)
-        file_system = self._in_use.get(key)
-        self._file_systems.pop(key, None)
+        file_system = self._in_use.pop(key, None)
+        is_new = file_system is None
         if file_system is None:
-            file_system = self._in_use[key] = create(shared)
-        else:
+            file_system = create(shared)
+        self._in_use[key] = self.of_pod(key.uid).runs[key.container, key.restarts] = file_system
+        if not is_new:
             file_system.replace_read_only({path: entry for path, entry in files.items() if entry.read_only})
-        self._file_systems[key] = file_system
-        while len(self._file_systems) > 1 and (
-            len(self._file_systems) > MAX_CONTAINERS or self._size() > MAX_BYTES
-        ):
-            # Nothing here may refer to the file system itself, which is gone if no command uses it.
-            evicted = self._file_systems.popitem(last=False)[0]
-            if evicted.uid in self._volumes and all(
-                other.uid != evicted.uid for other in (*self._file_systems, *self._in_use)
-            ):
-                volumes = self._volumes.pop(evicted.uid)
-                # What is in folders of this machine takes no memory, and processes have it.
-                if folders := {volume: files for volume, files in volumes.items() if files.is_folder}:
-                    self._volumes[evicted.uid] = folders
+        self._drop_oldest()
         return file_system
+
+    def _drop_oldest(self) -> None:
+        """Drop the file systems that were not used for the longest time, if there are too many."""
+        keys = [key for key in self._in_use if self._keeps(key)]
+        while len(keys) > 1 and (len(keys) > MAX_CONTAINERS or self._size() > MAX_BYTES):
+            # Nothing here may refer to the file system itself, which is gone if no command uses it.
+            dropped = keys.pop(0)
+            files = self.of_pod(dropped.uid)
+            del files.runs[dropped.container, dropped.restarts]
+            self._on_drop(dropped)
+            if not any(other.uid == dropped.uid for other in self._in_use):
+                # What is in folders of this machine takes no memory, and processes have it.
+                files.volumes = {key: each for key, each in files.volumes.items() if each.is_folder}
+
+    def _keeps(self, key: RunKey) -> bool:
+        """Return whether the file system of a run is among the limited number that is kept for those who look at it."""
+        present = self._records.find(key.uid, FilesOfPod)
+        return present is not None and (key.container, key.restarts) in present.runs
 
     def _give_to_group(
         self, uid: str, mounts: Sequence[SharedMount], mounts_by_path: Mapping[str, Mount]
     ) -> None:
         """Give the contents of volumes to the group of their pod when it mounts them first, as a kubelet does."""
         for mount in mounts:
-            if mount.fs_group is None or mount.volume in self._mounted.setdefault(uid, set()):
+            if mount.fs_group is None or mount.volume in (mounted := self.of_pod(uid).mounted):
                 continue
-            self._mounted[uid].add(mount.volume)
+            mounted.add(mount.volume)
             give(mounts_by_path[mount.mount_path].files, mount.folder, mount.fs_group)
 
     def find_volume(self, volume: Volume) -> FileSystem | None:
         """Return the contents of a volume, if they are in memory."""
-        volumes = self._volumes.get(volume[1], {}) if volume[0] == OF_POD else self._lasting
-        return volumes.get(volume)
+        if volume[0] != OF_POD:
+            return self._lasting.get(volume)
+        present = self._records.find(volume[1], FilesOfPod)
+        return None if present is None else present.volumes.get(volume)
 
     def mount(self, uid: str, mounts: Sequence[SharedMount]) -> Mapping[str, Mount]:
         """Return the mounts of a container by path, as `file_system` mounts them; volumes that do not exist yet are created empty."""
@@ -160,7 +196,7 @@ class ContainerFiles:
 
     def folders(self) -> Iterator[tuple[Volume, FolderFileSystem]]:
         """Yield the volumes that are in folders of this machine."""
-        for volumes in (self._lasting, *self._volumes.values()):
+        for volumes in (self._lasting, *(pod.volumes for pod in self._pods)):
             for volume, files in volumes.items():
                 if isinstance(files, FolderFileSystem):
                     yield volume, files
@@ -184,7 +220,7 @@ class ContainerFiles:
     def _volumes_of(self, uid: str, key: Volume) -> Volumes:
         """Return the volumes of which one is: those of its pod, or those that outlive it."""
         if key[0] == OF_POD:
-            return self._volumes.setdefault(uid, {})
+            return self.of_pod(uid).volumes
         if key in self._lasting:
             self._lasting.move_to_end(key)
         while sum(files.size for files in self._lasting.values()) > MAX_LASTING_BYTES:
@@ -196,31 +232,12 @@ class ContainerFiles:
         return self._lasting
 
     def _size(self) -> int:
-        volumes = (
-            file_system for pod_volumes in self._volumes.values() for file_system in pod_volumes.values()
-        )
-        return sum(file_system.size for file_system in (*self._file_systems.values(), *volumes))
+        return sum(files.size for pod in self._pods for files in (*pod.runs.values(), *pod.volumes.values()))
 
     def disk_usage(self, uid: str) -> DiskUsage | None:
-        """Return what the latest runs of a pod's containers, and its own volumes on the disk have; None if that is not in memory."""
-        latest = {
-            key.container: files
-            for key, files in sorted(self._file_systems.items(), key=lambda item: item[0].restarts)
-            if key.uid == uid
-        }
-        if not latest and uid not in self._volumes:
-            return None
-        volumes = {
-            key[2]: files.used for key, files in self._volumes.get(uid, {}).items() if not files.in_memory
-        }
-        return DiskUsage({name: files.written for name, files in latest.items()}, volumes)
-
-    def forget(self, uid: str) -> None:
-        """Drop the file systems of a deleted pod."""
-        for key in [key for key in self._file_systems if key.uid == uid]:
-            del self._file_systems[key]
-        self._volumes.pop(uid, None)
-        self._mounted.pop(uid, None)
+        """Return what a pod uses of its node's disk; None if that is not in memory."""
+        present = self._records.find(uid, FilesOfPod)
+        return None if present is None else present.disk_usage()
 
 
 def mounts_of(

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.simulated.configured.contract import RunningServer
 
@@ -18,21 +19,24 @@ class _Entry(Struct, frozen=True):
     """Whether the command of the container runs in real time, and starts the server itself."""
 
 
+class _Entries(dict[str, _Entry]):
+    """The servers of a pod by the container's name."""
+
+
 _NONE: Final[Mapping[str, _Entry]] = {}
 
 
 class RunningServers:
-    def __init__(self) -> None:
-        self._entries: dict[str, dict[str, _Entry]] = {}
-        """The servers by the pod's uid and the container's name."""
+    def __init__(self, records: Records) -> None:
+        self._records = records
 
     def start(self, uid: str, name: str, restarts: int, server: RunningServer) -> None:
         """Note the server of a run that begins, and which it may start."""
-        self._entries.setdefault(uid, {})[name] = _Entry(restarts, server, is_live=True)
+        self._records.ensure(uid, _Entries)[name] = _Entry(restarts, server, is_live=True)
 
     def end(self, uid: str, name: str, restarts: int) -> None:
         """Note the end of a run."""
-        entry = self._entries.get(uid, _NONE).get(name)
+        entry = self._of_uid(uid).get(name)
         if entry is not None and entry.restarts == restarts:
             entry.server.configuration = None
 
@@ -40,15 +44,15 @@ class RunningServers:
         self, uid: str, name: str, restarts: int, make: Callable[[], RunningServer] = RunningServer
     ) -> RunningServer:
         """Return the server of a run, for the command of a client; `make` returns the one of a run without."""
-        entry = self._entries.get(uid, _NONE).get(name)
+        entry = self._of_uid(uid).get(name)
         if entry is None or entry.restarts != restarts:
             entry = _Entry(restarts, make(), is_live=False)
-            self._entries.setdefault(uid, {})[name] = entry
+            self._records.ensure(uid, _Entries)[name] = entry
         return entry.server
 
     def find(self, pod: ReadOnlyTree, name: str) -> RunningServer | None:
         """Return the server that a program has started in the present run of a container, also one that has not read its configuration yet."""
-        entry = self._entries.get(meta.uid(pod), _NONE).get(name) if self._entries else None
+        entry = self._of_uid(meta.uid(pod)).get(name)
         if entry is None or not (entry.is_live or entry.server.configuration):
             return None
         restarts = (container_status(pod, name) or {}).get("restartCount") or 0
@@ -59,10 +63,8 @@ class RunningServers:
 
         A container of which the status does not say yet that it runs is one of them, as for its own hooks.
         """
-        if not self._entries:
-            return {}
-        found = ((name, self.find(pod, name)) for name in self._entries.get(meta.uid(pod), _NONE))
+        found = ((name, self.find(pod, name)) for name in self._of_uid(meta.uid(pod)))
         return {name: server for name, server in found if server is not None}
 
-    def forget(self, uid: str) -> None:
-        self._entries.pop(uid, None)
+    def _of_uid(self, uid: str) -> Mapping[str, _Entry]:
+        return self._records.find(uid, _Entries) or _NONE

@@ -14,6 +14,7 @@ from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
 from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.image_service import StoredImage
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.image_service import SimulatedImages
 from mockube.kubelet.disk_pressure import DiskPressure
 from mockube.kubelet.evictions import Evictions
@@ -41,7 +42,7 @@ class Cluster:
         }
         self.pods, self.used, self.events, self.enqueued = [], {}, [], []
         self.images = SimulatedImages(IMAGES)
-        self.evictions = Evictions(self)
+        self.evictions = Evictions(Records(), self)
         informers = SimpleNamespace(
             of=lambda kind: SimpleNamespace(lister=self._nodes if kind is NODES else self._pods)
         )

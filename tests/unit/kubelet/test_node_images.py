@@ -2,6 +2,7 @@
 
 from mockube.client.podview import PodView
 from mockube.container_runtime.image_service import StoredImage
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.image_service import SimulatedImages
 from mockube.kubelet.image_manager import ImageManager
 from mockube.kubelet.node_images import MAX_IMAGES, reported_images
@@ -61,10 +62,15 @@ class Objects:
         return [PodView.of(obj) for obj in self._objects if obj["spec"]["nodeName"] == node]
 
 
-def manager_of(node, *pods):
+def manager_of(node, *pods, records=None):
     changed = []
     manager = ImageManager(
-        SimulatedImages(IMAGES), Objects(node), Objects(*pods), None, on_change=changed.append
+        records or Records(),
+        SimulatedImages(IMAGES),
+        Objects(node),
+        Objects(*pods),
+        None,
+        on_change=changed.append,
     )
     return manager, changed
 
@@ -130,8 +136,9 @@ def test_new_node_of_the_same_name_has_no_images():
 
 
 def test_back_off_of_a_deleted_pod_is_forgotten():
-    manager, _ = manager_of(node())
+    records = Records()
+    manager, _ = manager_of(node(), records=records)
     assert run(manager, container(image="ngnix")) == ["Pulling", "Failed", "Failed"]
     assert run(manager, container(image="ngnix")) == []
-    manager.forget("uid-1")
+    records.remove("uid-1")
     assert run(manager, container(image="ngnix")) == ["Pulling", "Failed", "Failed"]

@@ -13,6 +13,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
 from mockube.client.kinds import PODS
 from mockube.component_base.exposition import metrics_text
+from mockube.container_runtime.records import Records
 from mockube.kubelet.pod_lifecycle.container_context import NO_CONTEXT
 from mockube.kubelet.probes.totals import ProbeRecords
 from mockube.kubelet.server.kubelet_metrics import cadvisor_metrics, kubelet_metrics, resource_metrics
@@ -209,7 +210,7 @@ async def test_usage_is_measured_for_pages_with_usage(clock, path, kinds, line):
     ).of(PODS)
     kwok, counters = RequestedKinds(), KubeletCounters(clock)
     usage = NodeUsage(pods, clock, usage_sources(kwok, counters))
-    pages = NodePages(usage, kwok, clock, ProbeRecords(), NO_CONTEXT, counters)
+    pages = NodePages(usage, kwok, clock, ProbeRecords(Records()), NO_CONTEXT, counters)
     response = await pages.respond(path, {}, NODE)
     assert line in response.body.splitlines()
     assert kwok.names == kinds

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import SteppedClock
+from mockube.container_runtime.records import Records
 from mockube.kubelet.pod_lifecycle.observations import (
     NOT_OBSERVED,
     NOT_PROBED,
@@ -145,7 +146,9 @@ def test_container_that_ran_before_the_manager_keeps_its_readiness():
     state = {"running": {"startedAt": format_time(clock.now() - timedelta(seconds=60))}}
     status = {"name": "c", "state": state, "ready": True, "started": True, "restartCount": 3}
     tree["status"] = {**tree["status"], "containerStatuses": [status]}
-    seen = LiveHandlers(clock, simulated_runtime(clock), TotalsByPod()).observations(tree)["c"]
+    seen = LiveHandlers(Records(), clock, simulated_runtime(clock), TotalsByPod(Records())).observations(
+        tree
+    )["c"]
     assert {seen.results(probe, 3) for probe in seen.probes} == {((0.0, SUCCESS), (60.0, NOT_PROBED))}
     assert seen.hook("postStart", 3) == HookResult()
     assert (seen.hook("postStart", 4), seen.results(Probe.READINESS, 4)) == (PENDING_HOOK, NOT_OBSERVED)
@@ -153,7 +156,7 @@ def test_container_that_ran_before_the_manager_keeps_its_readiness():
 
 def test_probe_runs_in_real_time_when_a_client_has_written_files():
     runtime = simulated_runtime(SteppedClock())
-    files, handlers = runtime.files, LiveHandlers(SteppedClock(), runtime, TotalsByPod())
+    files, handlers = runtime.files, LiveHandlers(Records(), SteppedClock(), runtime, TotalsByPod(Records()))
     tree = pod(container(readinessProbe={"exec": {"command": ["cat", "/tmp/ready"]}}))
     assert not files.note_command("uid-1", "c", ["ls"], has_input=False)
     assert not handlers.observations(tree)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mockube.container_runtime.records import Records
 from mockube.kubelet.owner_events import MAX_PODS, OwnerEvents
 from mockube.kubelet.step_effects import EmitEvent
 from tests.support.controllers.pods import pod
@@ -27,7 +28,7 @@ def owned_pod(number, owner=OWNER):
 
 def test_owner_has_the_event_of_all_further_pods():
     recorded = Recorded()
-    events = OwnerEvents(recorded)
+    events = OwnerEvents(Records(), recorded)
     for number in range(MAX_PODS + 10):
         events.record("node-1", owned_pod(number), EVENT)
     assert recorded.events[:MAX_PODS] == [
@@ -44,7 +45,7 @@ def test_owner_has_the_event_of_all_further_pods():
 @pytest.mark.parametrize("owner", [None, "another for each"])
 def test_pods_of_no_owner_and_of_others_have_events(owner):
     recorded = Recorded()
-    events = OwnerEvents(recorded)
+    events = OwnerEvents(Records(), recorded)
     for number in range(2 * MAX_PODS):
         events.record("node-1", owned_pod(number, owner and {**OWNER, "uid": f"owner-{number}"}), EVENT)
     assert {kind for kind, *_ in recorded.events} == {"Pod"}

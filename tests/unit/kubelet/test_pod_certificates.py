@@ -14,6 +14,7 @@ from mockube.component_base.clock import SteppedClock
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.config.projections import NOT_ISSUED, PodCredential, trust_anchors
 from mockube.container_runtime.config.volumes import volume_content
+from mockube.container_runtime.records import Records
 from mockube.kubelet.pod_certificates import PodCertificates
 from mockube.kubelet.start_checks import volume_failure
 from tests.support.controllers.informers import fill
@@ -123,8 +124,13 @@ def server():
 
 
 @pytest.fixture
-def certificates(server):
-    return PodCertificates(server, server, Nodes(), CLOCK)
+def records():
+    return Records()
+
+
+@pytest.fixture
+def certificates(records, server):
+    return PodCertificates(records, server, server, Nodes(), CLOCK)
 
 
 def chain():
@@ -166,13 +172,13 @@ async def test_issued_certificate_is_used_until_next_one_is_issued(server, certi
     assert renewed.key != credential.key
 
 
-async def test_denied_request_is_final(server, certificates):
+async def test_denied_request_is_final(records, server, certificates):
     await certificates.ensure(POD, "v", 0)
     server.decide("Denied")
     problem = 'PodCertificateRequest was permanently denied: reason="R" message="M"'
     assert (await certificates.ensure(POD, "v", 0)).problem == problem
     assert len(server.created) == 1
-    certificates.forget("1")
+    records.remove("1")
     assert certificates.find("1", "v", 0) is None
 
 
@@ -193,6 +199,6 @@ async def test_failed_generation_of_key_is_raised(server):
     def fail():
         raise ValueError("no key")
 
-    broken = PodCertificates(server, server, Nodes(), CLOCK, {"ED25519": fail})
+    broken = PodCertificates(Records(), server, server, Nodes(), CLOCK, {"ED25519": fail})
     with pytest.raises(ValueError, match="no key"):
         await broken.ensure(POD, "v", 0)

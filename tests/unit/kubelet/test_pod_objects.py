@@ -9,6 +9,7 @@ from mockube.client.kinds import CONFIG_MAPS
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
 from mockube.client.verbs import ObjectList
+from mockube.container_runtime.records import Records
 from mockube.kubelet.pod_objects import PodObjects
 from mockube.kubelet.possible_creators import PossibleCreators
 from tests.support.controllers.informers import fill
@@ -78,8 +79,15 @@ def enqueued():
 
 
 @pytest.fixture
-def objects(server, informers, enqueued):
-    return PodObjects(server, informers, enqueued.append, creators=Creators(), certificates=Certificates())
+def records():
+    return Records()
+
+
+@pytest.fixture
+def objects(records, server, informers, enqueued):
+    return PodObjects(
+        records, server, informers, enqueued.append, creators=Creators(), certificates=Certificates()
+    )
 
 
 def pod(name="p", version=5, namespace="ns"):
@@ -130,20 +138,21 @@ async def test_blocked_pod_is_enqueued_when_its_object_changes(objects, informer
 
 
 @pytest.mark.parametrize("end", ["started", "deleted"])
-async def test_pod_no_longer_blocked_is_not_enqueued(objects, informers, enqueued, end):
+async def test_pod_no_longer_blocked_is_not_enqueued(records, objects, informers, enqueued, end):
     view, blocked = pod(), objects.of(pod())
     blocked.config_map("m")
     objects.note_step(view, blocked.used, LATER)
     if end == "started":
         objects.note_step(view, set(), None)
     else:
-        objects.forget(view.uid)
+        records.remove(view.uid)
     informers.of(CONFIG_MAPS).put(config_map("m", 7))
     assert (enqueued, objects.retry_at(view.uid)) == ([], None)
 
 
 async def test_unpublished_root_ca_counts_as_present(server, informers):
     objects = PodObjects(
+        Records(),
         server,
         informers,
         lambda _: None,

@@ -6,6 +6,7 @@ import pytest
 
 from mockube.component_base.exposition import metrics_text
 from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.records import Records
 from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
 from mockube.kubelet.pod_lifecycle.probe_results import probe_results
 from mockube.kubelet.pod_lifecycle.probe_totals import ProbeTotals, simulated_totals
@@ -76,7 +77,7 @@ def total(kind, result, count):
 
 
 def lines(*pods, records=None):
-    found = probe_metrics(pods, NOW, records or ProbeRecords(), CONTEXT)
+    found = probe_metrics(pods, NOW, records or ProbeRecords(Records()), CONTEXT)
     return metrics_text(found).decode().splitlines()
 
 
@@ -102,7 +103,7 @@ def test_probe_metrics_have_upstreams_names_and_labels():
 
 
 def test_process_probe_totals_replace_simulated_ones():
-    subject, records = pod(livenessProbe=PROBE), ProbeRecords()
+    subject, records = pod(livenessProbe=PROBE), ProbeRecords(Records())
     for _ in range(4):
         records.processes.count(subject["metadata"]["uid"], "c", Probe.LIVENESS, success=False, seconds=0.0)
     found = lines(subject, records=records)

@@ -4,6 +4,7 @@ import pytest
 
 from mockube.apimachinery.status import NotFound
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.records import Records
 from mockube.kubelet.started_values import StartedValues
 from mockube.kubelet.step_effects import PatchObject, Step
 from tests.support.controllers import pods as pod_objects
@@ -51,7 +52,7 @@ VARIABLE = {"env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "m",
     ],
 )
 async def test_objects_of_variables_are_those_of_the_start(fields, config_maps, secrets):
-    values = StartedValues(Server(OLD))
+    values = StartedValues(Records(), Server(OLD))
     await values.note_step(pod(**fields), referenced(OLD), starts(0))
     await values.note_step(pod(**fields), referenced(NEW), starts(0))
     noted = values.find("uid-1", "c", 0)
@@ -59,7 +60,7 @@ async def test_objects_of_variables_are_those_of_the_start(fields, config_maps, 
 
 
 async def test_next_run_has_the_objects_of_its_own_start():
-    values = StartedValues(Server(OLD))
+    values = StartedValues(Records(), Server(OLD))
     await values.note_step(pod(**VARIABLE), referenced(OLD), starts(0))
     await values.note_step(pod(**VARIABLE), referenced(NEW), starts(1, "waiting"))
     assert values.find("uid-1", "c", 1) is None
@@ -69,24 +70,25 @@ async def test_next_run_has_the_objects_of_its_own_start():
 
 
 async def test_run_of_a_rewound_pod_has_the_objects_of_its_own_start():
-    values = StartedValues(Server())
+    values = StartedValues(Records(), Server())
     await values.note_step(pod(**VARIABLE), referenced(OLD), starts(3))
     await values.note_step(pod(**VARIABLE), referenced(NEW), starts(1))
     assert values.find("uid-1", "c", 1).config_maps == {"m": NEW}
 
 
 async def test_nothing_is_noted_without_references_or_after_the_pod():
-    values = StartedValues(Server(OLD))
+    records = Records()
+    values = StartedValues(records, Server(OLD))
     await values.note_step(pod(), referenced(OLD), starts(0))
     assert values.find("uid-1", "c", 0) is None
     await values.note_step(pod(**VARIABLE), referenced(OLD), starts(0))
-    values.forget("uid-1")
+    records.remove("uid-1")
     assert values.find("uid-1", "c", 0) is None
 
 
 async def test_version_of_a_secret_is_requested_once():
     server = Server(OLD)
-    values = StartedValues(server)
+    values = StartedValues(Records(), server)
     fields = {"envFrom": [{"secretRef": {"name": "s"}}]}
     for number in (2, 3, 4):
         subject = pod(**fields)
@@ -99,6 +101,6 @@ async def test_version_of_a_secret_is_requested_once():
 
 
 async def test_secret_that_cannot_be_read_is_not_noted():
-    values = StartedValues(Server())
+    values = StartedValues(Records(), Server())
     await values.note_step(pod(envFrom=[{"secretRef": {"name": "s"}}]), referenced(OLD), starts(0))
     assert values.find("uid-1", "c", 0).secrets == {}

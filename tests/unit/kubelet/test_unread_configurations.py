@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.live_containers import LiveContainers
 from mockube.container_runtime.simulated.programs.commands import host_of, main_process
 from mockube.container_runtime.simulated.servers.listeners import listeners_of
@@ -96,5 +97,5 @@ def test_init_container_of_another_image_may_write_a_configuration():
 @pytest.mark.parametrize("name", ["haproxytech/haproxy-alpine:3.2", "docker.io/haproxytech/haproxy-debian"])
 def test_images_of_the_vendor_of_haproxy_read_their_configuration(name):
     subject = described(name, "/usr/local/etc/haproxy")
-    assert LiveContainers(IMAGES).command(pod(subject, volumes=[MAP]), subject)[0] == "haproxy"
+    assert LiveContainers(IMAGES, Records()).command(pod(subject, volumes=[MAP]), subject)[0] == "haproxy"
     assert warnings(subject) == []

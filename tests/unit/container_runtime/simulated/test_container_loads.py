@@ -6,6 +6,7 @@ import pytest
 
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import SteppedClock
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.runtime import ExecRequest
 from mockube.container_runtime.simulated.client_pace import CLIENT, ClientPace
 from mockube.container_runtime.simulated.container_loads import ContainerLoads
@@ -47,12 +48,12 @@ def test_cpu_of_a_program_is_what_it_keeps_busy_up_to_its_limit(argv, fields, co
     clock = SteppedClock()
     pod = running(clock, *argv, **fields)
     clock.advance(60)
-    assert stats(ContainerLoads(IMAGES, clock), pod).cores == cores
+    assert stats(ContainerLoads(IMAGES, Records(), clock), pod).cores == cores
 
 
 def test_program_that_is_unknown_has_no_stats():
     clock = SteppedClock()
-    loads = ContainerLoads(IMAGES, clock)
+    loads = ContainerLoads(IMAGES, Records(), clock)
     assert stats(loads, running(clock, image="example.org/app")) is None
     assert stats(loads, running(clock, "/app/server", image="example.org/app")) is None
 
@@ -61,7 +62,7 @@ def test_memory_of_a_server_is_that_of_its_image():
     clock = SteppedClock()
     pod = running(clock, image="registry.k8s.io/hpa-example")
     clock.advance(60)
-    assert stats(ContainerLoads(IMAGES, clock), pod).memory == 10 * MEBIBYTE
+    assert stats(ContainerLoads(IMAGES, Records(), clock), pod).memory == 10 * MEBIBYTE
 
 
 async def requests_for(loads, clock, pod, seconds, *, step=None):
@@ -86,7 +87,7 @@ async def requests_for(loads, clock, pod, seconds, *, step=None):
 @pytest.mark.parametrize("step", [None, 2.0])
 async def test_requests_use_cpu_up_to_the_limit(step):
     clock = SteppedClock()
-    loads, pod = ContainerLoads(IMAGES, clock), running(clock, **HPA_EXAMPLE)
+    loads, pod = ContainerLoads(IMAGES, Records(), clock), running(clock, **HPA_EXAMPLE)
     await requests_for(loads, clock, pod, 40, step=step)
     assert stats(loads, pod).cores == pytest.approx(0.51, abs=0.02)
 
@@ -94,14 +95,14 @@ async def test_requests_use_cpu_up_to_the_limit(step):
 @pytest.mark.parametrize("step", [None, 2.0])
 async def test_requests_of_one_client_are_as_many_as_it_has_time_for(step):
     clock = SteppedClock()
-    loads, pod = ContainerLoads(IMAGES, clock), running(clock, image="registry.k8s.io/hpa-example")
+    loads, pod = ContainerLoads(IMAGES, Records(), clock), running(clock, image="registry.k8s.io/hpa-example")
     await requests_for(loads, clock, pod, 40, step=step)
     assert stats(loads, pod).cores == pytest.approx(0.05 / 0.0725, abs=0.05)
 
 
 async def test_usage_falls_to_that_at_rest_after_the_last_request():
     clock = SteppedClock()
-    loads, pod = ContainerLoads(IMAGES, clock), running(clock, **HPA_EXAMPLE)
+    loads, pod = ContainerLoads(IMAGES, Records(), clock), running(clock, **HPA_EXAMPLE)
     await requests_for(loads, clock, pod, 40)
     clock.advance(WINDOW + 1)
     assert stats(loads, pod).cores == 0.0
@@ -210,7 +211,7 @@ async def test_file_of_the_cgroup_has_the_memory_in_use():
 async def test_pod_is_slow_once_its_answers_take_as_long_as_a_probe_waits():
     clock, slow = SteppedClock(), []
     pod = running(clock, **HPA_EXAMPLE)
-    loads = ContainerLoads(IMAGES, clock, on_slow=slow.append)
+    loads = ContainerLoads(IMAGES, Records(), clock, on_slow=slow.append)
     container = pod["spec"]["containers"][0]
     tasks = [asyncio.create_task(loads.serve_request(pod, container)) for _ in range(9)]
     await yield_to_loop()

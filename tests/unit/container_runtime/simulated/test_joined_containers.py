@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from mockube.apimachinery.timestamps import format_time
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.runtime import CommandFailed
 from mockube.container_runtime.simulated.live_containers import LiveContainers
 from tests.support.event_loop import yield_to_loop
@@ -138,7 +139,7 @@ def runs_live(*containers):
         "metadata": {"name": "p", "uid": "u"},
         "spec": {"containers": list(containers), "volumes": [{"name": "v", "emptyDir": {}}]},
     }
-    live = LiveContainers(IMAGES)
+    live = LiveContainers(IMAGES, Records())
     return [bool(live.command(pod, container)) for container in containers]
 
 

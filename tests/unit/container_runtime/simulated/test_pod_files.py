@@ -7,6 +7,7 @@ import pytest
 
 from mockube.component_base.clock import SteppedClock
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.files.stored_contents import decode
 from mockube.container_runtime.simulated.live_containers import LiveContainers
 from mockube.container_runtime.simulated.pod_files import PodFiles
@@ -43,7 +44,7 @@ async def test_container_of_an_earlier_version_of_the_pod_is_the_same_one(others
     tree["status"]["containerStatuses"] = [RUNNING | {"name": name} for name in names]
     earlier = container("c", volumeMounts=[MOUNT])
     loader = Loader()
-    await PodFiles(IMAGES, loader, LiveContainers(IMAGES), SteppedClock()).file_system(
+    await PodFiles(Records(), IMAGES, loader, LiveContainers(IMAGES, Records()), SteppedClock()).file_system(
         tree, earlier, references=References()
     )
     assert loader.loaded == others
@@ -53,7 +54,7 @@ async def test_folder_of_a_sub_path_is_made_when_its_container_starts():
     mount = MOUNT | {"mountPath": "/etc/app.yml", "subPath": "app.yml"}
     init = container("i", "cp", "/a", "/data/app.yml", volumeMounts=[MOUNT])
     tree = pod(container("c", volumeMounts=[mount]), init=[init], volumes=VOLUMES)
-    pod_files = PodFiles(IMAGES, Loader(), LiveContainers(IMAGES), SteppedClock())
+    pod_files = PodFiles(Records(), IMAGES, Loader(), LiveContainers(IMAGES, Records()), SteppedClock())
     found = await pod_files.file_system(tree, init)
     assert not found.exists("/data/app.yml")
     tree["status"]["containerStatuses"] = [RUNNING | {"name": "c"}]
@@ -81,7 +82,7 @@ class Kept:
     def note_loss(self, volume, problem):
         self.lost.append((volume, problem))
 
-    def forget(self, _): ...
+    def remove_pod(self, _): ...
 
 
 PASSWORDS = Path("/etc/passwd").read_bytes()
@@ -100,8 +101,8 @@ BOUND = References(
 
 
 def shared_files(kept=None):
-    live = LiveContainers(IMAGES, lambda _, name: name == "p")
-    return PodFiles(IMAGES, Loader(), live, SteppedClock(), kept or Kept())
+    live = LiveContainers(IMAGES, Records(), lambda _, name: name == "p")
+    return PodFiles(Records(), IMAGES, Loader(), live, SteppedClock(), kept or Kept())
 
 
 def pod_with_process(volumes=VOLUMES, **mount):
@@ -164,7 +165,7 @@ async def test_contents_of_a_claim_outlive_the_pod_and_end_with_the_volume(tmp_p
     assert kept.noted == [("volume", "pv-1", "pv")]
     await pod_files.note_changes(tree)
     assert len(kept.noted) == 1
-    pod_files.forget(tree["metadata"]["uid"])
+    pod_files.drop_files(tree["metadata"]["uid"])
     other = pod(container("c", volumeMounts=[MOUNT]), volumes=CLAIM)
     files = await pod_files.file_system(other, other["spec"]["containers"][0], references=BOUND)
     assert files.read("/data/f") == b"x"
@@ -189,16 +190,16 @@ async def test_contents_are_kept_when_their_folder_is_removed(tmp_path):
 
 
 def test_simulated_container_beside_a_process_runs_in_real_time():
-    live = LiveContainers(IMAGES, lambda _, name: name == "p")
+    live = LiveContainers(IMAGES, Records(), lambda _, name: name == "p")
     reads = container("c", "sh", "-c", "cat /data/f", volumeMounts=[MOUNT])
     tree = pod(reads, PROCESS, volumes=VOLUMES)
     assert live.command(tree, reads)
     assert live.shares_with_process(tree, reads)
-    assert not LiveContainers(IMAGES).shares_with_process(tree, reads)
+    assert not LiveContainers(IMAGES, Records()).shares_with_process(tree, reads)
 
 
 def test_pod_without_processes_has_its_other_containers():
     tree = pod_with_process()
-    assert LiveContainers(IMAGES).without_processes(tree) is tree
-    live = LiveContainers(IMAGES, lambda _, name: name == "p")
+    assert LiveContainers(IMAGES, Records()).without_processes(tree) is tree
+    live = LiveContainers(IMAGES, Records(), lambda _, name: name == "p")
     assert [each["name"] for each in live.without_processes(tree)["spec"]["containers"]] == ["c"]

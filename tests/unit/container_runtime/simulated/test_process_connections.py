@@ -16,6 +16,7 @@ from mockube.container_runtime.pod_network.decisions import (
 )
 from mockube.container_runtime.pod_network.packet_queue import ICMP, NewConnection
 from mockube.container_runtime.process_port import ProcessPort
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.connections.pod_connections import PodConnections
 from mockube.container_runtime.simulated.connections.port_answers import OpenPort
 from mockube.container_runtime.simulated.connections.process_connections import ProcessConnections
@@ -73,7 +74,7 @@ def connections(cluster):
         reply_to_datagram=reply_to_datagram,
     )
     clock = RealClock()
-    network = PodConnections(cluster, ApiServer(), Pods(), ports, process_port, clock)
+    network = PodConnections(Records(), cluster, ApiServer(), Pods(), ports, process_port, clock)
     addresses = {OWN, PROCESS}
     return ProcessConnections(
         network, cluster, Pods(), ports, process_port, addresses.__contains__, "https://127.0.0.1:1", clock

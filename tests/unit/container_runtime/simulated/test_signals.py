@@ -4,6 +4,7 @@ import pytest
 
 from judges.differential.shell.shells import run_simulated
 from mockube.container_runtime.pod_script import Script
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.live_containers import LiveContainers
 from mockube.container_runtime.simulated.predictions import program_of_run
 from mockube.kubelet.pod_lifecycle.containers import default_program
@@ -133,7 +134,7 @@ def test_container_whose_hook_sends_signals_runs_in_real_time(command, is_live):
     hook = {"preStop": {"exec": {"command": ["sh", "-c", command]}}}
     container = shell("trap 'exit 3' TERM; while :; do sleep 1; done", lifecycle=hook)
     pod = {"metadata": {"name": "p", "uid": "u"}, "spec": {"containers": [container]}}
-    assert bool(LiveContainers(IMAGES).command(pod, container)) is is_live
+    assert bool(LiveContainers(IMAGES, Records()).command(pod, container)) is is_live
 
 
 def test_container_whose_server_is_not_simulated_runs():

@@ -10,6 +10,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import SteppedClock
 from mockube.container_runtime.images.table import ImageTable, read_table
 from mockube.container_runtime.port_probe import PortProbe
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.servers.live_probes import live_port_probes
 from mockube.kubelet.pod_lifecycle.observations import NOT_OBSERVED, SUCCESS
 from mockube.kubelet.pod_lifecycle.probing import Probe
@@ -116,9 +117,10 @@ async def test_probe_follows_file_that_a_client_writes():
     runtime = simulated_runtime(clock)
     failures, changes = [], []
     handlers = LiveHandlers(
+        Records(),
         clock,
         runtime,
-        TotalsByPod(),
+        TotalsByPod(Records()),
         on_change=changes.append,
         on_failure=lambda _, name, result: failures.append((name, result.event_reason, result.message)),
     )
@@ -145,9 +147,10 @@ async def test_unknown_answer_of_live_probe_is_reported_once():
     clock = SteppedClock()
     unknown = []
     handlers = LiveHandlers(
+        Records(),
         clock,
         simulated_runtime(clock),
-        TotalsByPod(),
+        TotalsByPod(Records()),
         on_unknown_program=lambda *args: unknown.append(args[1:]),
     )
     volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "a"}}]
@@ -168,9 +171,10 @@ async def test_probe_that_restarts_its_container_makes_no_more_attempts(field, a
     clock = SteppedClock()
     failures = []
     handlers = LiveHandlers(
+        Records(),
         clock,
         simulated_runtime(clock),
-        TotalsByPod(),
+        TotalsByPod(Records()),
         on_failure=lambda _, __, result: failures.append(result.event_reason),
     )
     probe = {"httpGet": {"path": "/none", "port": 80}, "failureThreshold": 2, "initialDelaySeconds": 1}
@@ -189,9 +193,10 @@ async def test_probe_of_an_overloaded_server_waits_for_its_answer_and_gives_up()
     clock, failures = SteppedClock(), []
     runtime = simulated_runtime(clock)
     handlers = LiveHandlers(
+        Records(),
         clock,
         runtime,
-        TotalsByPod(),
+        TotalsByPod(Records()),
         on_failure=lambda _, __, result: failures.append((clock.monotonic(), result.message)),
     )
     probe = {"readinessProbe": {"httpGet": {"port": 80, "path": "/"}}}

@@ -10,6 +10,7 @@ from mockube.apimachinery.status import NotFound
 from mockube.client.kinds import PODS
 from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
+from mockube.container_runtime.records import Records
 from mockube.kubelet.stages.document import stage_of
 from mockube.kubelet.stages.runner import StageRunner
 from mockube.kubelet.status_writer import StatusWriter
@@ -65,8 +66,8 @@ def stage(name, phase, then="", *, delay=0, immediate=False, **following):
 
 
 def runner(server, clock, *stages):
-    status_writer = StatusWriter(server, server, PODS, clock)
-    return StageRunner(stages, status_writer, lambda _: {}, clock=clock, random=SeededRandom())
+    status_writer = StatusWriter(Records(), server, server, PODS, clock)
+    return StageRunner(Records(), stages, status_writer, lambda _: {}, clock=clock, random=SeededRandom())
 
 
 @pytest.fixture
@@ -143,47 +144,47 @@ async def test_stage_deletion_has_uid_and_no_grace(clock):
 
 
 async def test_written_object_is_outdated_until_observed(clock):
-    server = Server(phase="A")
-    status_writer = StatusWriter(server, server, PODS, clock)
+    server, records = Server(phase="A"), Records()
+    status_writer = StatusWriter(records, server, server, PODS, clock)
     before = server.pod
     stages = StageRunner(
-        [stage("a", "A", "B")], status_writer, lambda _: {}, clock=clock, random=SeededRandom()
+        records, [stage("a", "A", "B")], status_writer, lambda _: {}, clock=clock, random=SeededRandom()
     )
-    assert not status_writer.is_outdated(KEY, before)
+    assert not status_writer.is_outdated(before)
     await stages.run(KEY, before)
-    assert status_writer.is_outdated(KEY, before)
-    assert not status_writer.is_outdated(KEY, server.pod)
-    assert status_writer.is_own(KEY, before, server.pod)
+    assert status_writer.is_outdated(before)
+    assert not status_writer.is_outdated(server.pod)
+    assert status_writer.is_own(before, server.pod)
     others = meta.with_metadata(before, resourceVersion="0")
-    assert not status_writer.is_own(KEY, others, server.pod), "another client wrote in between"
-    assert not status_writer.is_outdated(KEY, meta.with_metadata(before, uid="another"))
-    status_writer.forget(KEY)
-    assert not status_writer.is_outdated(KEY, before)
+    assert not status_writer.is_own(others, server.pod), "another client wrote in between"
+    assert not status_writer.is_outdated(meta.with_metadata(before, uid="another"))
+    records.remove(meta.uid(before))
+    assert not status_writer.is_outdated(before)
 
 
 async def test_deleted_object_stays_outdated(clock):
     server = Server(phase="A")
-    status_writer = StatusWriter(server, server, PODS, clock)
+    status_writer = StatusWriter(Records(), server, server, PODS, clock)
     before = server.pod
     stages = [stage("a", "A", delete=True)]
-    await StageRunner(stages, status_writer, lambda _: {}, clock=clock, random=SeededRandom()).run(
+    await StageRunner(Records(), stages, status_writer, lambda _: {}, clock=clock, random=SeededRandom()).run(
         KEY, before
     )
-    assert status_writer.is_outdated(KEY, before)
+    assert status_writer.is_outdated(before)
 
 
 async def test_reset_server_is_followed_after_timeout(clock):
-    server = Server(phase="A")
-    status_writer = StatusWriter(server, server, PODS, clock)
+    server, records = Server(phase="A"), Records()
+    status_writer = StatusWriter(records, server, server, PODS, clock)
     before = server.pod
     stages = StageRunner(
-        [stage("a", "A", "B")], status_writer, lambda _: {}, clock=clock, random=SeededRandom()
+        records, [stage("a", "A", "B")], status_writer, lambda _: {}, clock=clock, random=SeededRandom()
     )
     await stages.run(KEY, before)
     clock.advance(299)
-    assert status_writer.is_outdated(KEY, before)
+    assert status_writer.is_outdated(before)
     clock.advance(1)
-    assert not status_writer.is_outdated(KEY, before)
+    assert not status_writer.is_outdated(before)
 
 
 async def test_missing_object_is_ignored(clock):

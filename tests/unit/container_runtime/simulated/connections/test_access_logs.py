@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.component_base.clock import SteppedClock
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.connections.access_logs import AccessLogs
 from mockube.container_runtime.simulated.connections.port_answers import HttpAnswer, ReceivedRequest
 from mockube.container_runtime.simulated.servers.server_programs import SERVERS
@@ -84,7 +85,7 @@ def lines_of(source, clock):
 )
 def test_line_of_a_request(behavior, answer, expected):
     clock, woken = SteppedClock(), []
-    logs = AccessLogs(clock, woken.append)
+    logs = AccessLogs(Records(), clock, woken.append)
     logs.note(POD, CONTAINER, behavior, REQUEST, answer)
     source = logs.with_requests(StartLog(), POD, "c", 0)
     assert lines_of(source, clock) == ["start\n", *expected]
@@ -93,8 +94,8 @@ def test_line_of_a_request(behavior, answer, expected):
 
 
 def test_follower_reads_new_lines_and_only_the_latest_are_kept():
-    clock = SteppedClock()
-    logs = AccessLogs(clock, lambda _: None)
+    clock, records = SteppedClock(), Records()
+    logs = AccessLogs(records, clock, lambda _: None)
     behavior = IMAGES.behavior_of_image("httpd").ports[80]
     source = logs.with_requests(StartLog(), POD, "c", 0)
     for _ in range(1500):
@@ -103,21 +104,21 @@ def test_follower_reads_new_lines_and_only_the_latest_are_kept():
     logs.note(POD, CONTAINER, behavior, REQUEST, HttpAnswer())
     assert source.is_behind(clock.now())
     assert len(lines_of(source, clock)) == 1
-    logs.forget("u")
+    records.remove("u")
     assert not source.is_behind(clock.now())
 
 
 def test_runs_have_logs_of_their_own():
     clock = SteppedClock()
-    logs = AccessLogs(clock, lambda _: None)
+    logs = AccessLogs(Records(), clock, lambda _: None)
     logs.note(POD, CONTAINER, IMAGES.behavior_of_image("httpd").ports[80], REQUEST, HttpAnswer())
     source = logs.with_requests(StartLog(), POD, "c", 1)
     assert lines_of(source, clock) == ["start\n"]
 
 
 def test_lines_take_space_on_the_disk_until_they_are_rotated():
-    clock, noted = SteppedClock(), []
-    logs = AccessLogs(clock, noted.append)
+    clock, records, noted = SteppedClock(), Records(), []
+    logs = AccessLogs(records, clock, noted.append)
     text = "x" * 9_999
     logs.write(POD, "c", [(1, text)] * 2)
     assert dict(logs.disk_usage("u")) == {"c": 2 * (10_000 + 40)}
@@ -125,5 +126,5 @@ def test_lines_take_space_on_the_disk_until_they_are_rotated():
         logs.write(POD, "c", [(1, text)] * 1_100)
         clock.advance(20)
     assert dict(logs.disk_usage("u"))["c"] == 2_200 * (10_000 + 40)
-    logs.forget("u")
+    records.remove("u")
     assert (dict(logs.disk_usage("u")), noted) == ({}, [POD] * 4)

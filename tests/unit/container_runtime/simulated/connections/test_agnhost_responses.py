@@ -6,6 +6,7 @@ import pytest
 from mockube.component_base.clock import SteppedClock
 from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.connections.agnhost_responses import (
     AgnhostResponses,
     ContainerAccess,
@@ -58,7 +59,8 @@ class Machine:
         self.replies = []
         self.result = CommandResult(exit_code=0)
         self.clock = PassingClock()
-        self.responses = AgnhostResponses(self, self.clock)
+        self.records = Records()
+        self.responses = AgnhostResponses(self.records, self, self.clock)
         self.responses.access = ContainerAccess(
             network=lambda _: self.call,
             write_log=lambda _pod, _name, lines: self.lines.extend(
@@ -301,7 +303,7 @@ async def test_guestbook_keeps_what_is_set_and_sends_it_to_replicas():
     assert (await machine.get("/get?key=a", port=6379)).body == b'{"data":"b"}'
     assert (await machine.get("/get", port=6379)).body == b'{"data":{"a":"b"}}'
     assert (await machine.get("/set", port=6379)).status == 400
-    machine.responses.forget("u")
+    machine.records.remove("u")
     assert (await machine.get("/get", port=6379)).body == b'{"data":{}}'
 
 

@@ -5,6 +5,7 @@ from functools import partial
 import pytest
 
 from mockube.component_base.clock import SteppedClock
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.connections.connection_limits import (
     OpenConnections,
     limit_of_connections,
@@ -56,7 +57,7 @@ class Client:
 
 class Responses:
     def __init__(self):
-        self.connections = OpenConnections(SteppedClock())
+        self.connections = OpenConnections(Records(), SteppedClock())
 
     open_port = staticmethod(partial(open_port, IMAGES))
 
@@ -88,15 +89,15 @@ async def test_client_is_refused_while_others_are_connected(pod, port, sent, rec
 
 
 def test_connection_counts_as_long_as_its_query_takes():
-    clock, pod = SteppedClock(), database("mysql:8", "--max-connections=1")
-    connections, opened = OpenConnections(clock), open_port(IMAGES, pod, 3306)
+    clock, records, pod = SteppedClock(), Records(), database("mysql:8", "--max-connections=1")
+    connections, opened = OpenConnections(records, clock), open_port(IMAGES, pod, 3306)
     connections.hold_for(pod, opened, 5.0)
     clock.advance(4)
     assert connections.refusal(pod, opened)
     clock.advance(1)
     assert not connections.refusal(pod, opened)
     connections.hold_for(pod, opened, 5.0)
-    connections.forget("u")
+    records.remove("u")
     assert not connections.refusal(pod, opened)
 
 

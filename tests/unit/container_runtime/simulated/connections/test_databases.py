@@ -6,6 +6,7 @@ import pytest
 
 from mockube.component_base.clock import SteppedClock
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.connections.databases import Databases
 from mockube.container_runtime.simulated.connections.port_answers import OpenPort
 from mockube.container_runtime.simulated.network.calls import (
@@ -49,7 +50,8 @@ class Redises:
     def __init__(self):
         self.view = View()
         self.clock = SteppedClock()
-        self.databases = Databases(IMAGES, Files(), self.clock, self.view)
+        self.records = Records()
+        self.databases = Databases(self.records, IMAGES, Files(), self.clock, self.view)
         self.databases.network = lambda _: self._call
         self.connections = 0
         self.addresses = count(1)
@@ -63,7 +65,7 @@ class Redises:
 
     def remove(self, name):
         self.view.pods = [tree for tree in self.view.pods if tree["metadata"]["name"] != name]
-        self.databases.forget(name)
+        self.records.remove(name)
 
     async def run(self, tree, command):
         return (
@@ -100,8 +102,13 @@ def pod(image, *args, restarts=0, **environment):
 
 
 @pytest.fixture
-def databases():
-    return Databases(IMAGES, Files(), SteppedClock(), View())
+def records():
+    return Records()
+
+
+@pytest.fixture
+def databases(records):
+    return Databases(records, IMAGES, Files(), SteppedClock(), View())
 
 
 @pytest.fixture
@@ -131,13 +138,13 @@ async def test_password_of_a_known_account_is_checked(
     assert await databases.denies(tree, opened, Login(user=user, password=password)) is is_denied
 
 
-async def test_keys_of_redis_last_for_a_run(databases):
+async def test_keys_of_redis_last_for_a_run(records, databases):
     tree = pod("redis")
     container = tree["spec"]["containers"][0]
     assert await databases.reply(tree, container, b"SET a 1\r\n") == b"+OK\r\n"
     assert await databases.reply(tree, container, b"GET a\r\n") == b"$1\r\n1\r\n"
     assert await databases.reply(pod("redis", restarts=1), container, b"GET a\r\n") == b"$-1\r\n"
-    databases.forget("u")
+    records.remove("u")
     assert await databases.reply(tree, container, b"GET a\r\n") == b"$-1\r\n"
 
 
@@ -167,7 +174,7 @@ async def test_parameters_of_redis_are_read_from_its_configuration_file():
             return FileSystem({"/conf/redis.conf": FileEntry(data=b"maxmemory 2mb\n")})
 
     tree = pod("redis", "redis-server", "/conf/redis.conf", "--databases", "4")
-    databases = Databases(IMAGES, WithFile(), SteppedClock(), View())
+    databases = Databases(Records(), IMAGES, WithFile(), SteppedClock(), View())
     reply = await databases.reply(
         tree, tree["spec"]["containers"][0], b"CONFIG GET maxmemory\nCONFIG GET databases\n"
     )

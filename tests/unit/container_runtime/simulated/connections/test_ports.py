@@ -8,6 +8,7 @@ import pytest
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.component_base.clock import SteppedClock
 from mockube.component_base.serving_certificates import self_signed_tls_context
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.connections.connection_limits import OpenConnections
 from mockube.container_runtime.simulated.connections.port_answers import HttpAnswer, open_port, reply_to
 from mockube.container_runtime.simulated.connections.ports import serve_port
@@ -43,7 +44,7 @@ class Responses:
 
     def __init__(self):
         self.requests = []
-        self.connections = OpenConnections(SteppedClock())
+        self.connections = OpenConnections(Records(), SteppedClock())
 
     async def tls_context(self, _pod, _opened):
         return self_signed_tls_context("127.0.0.1", now=SteppedClock().now(), random=SystemRandom())

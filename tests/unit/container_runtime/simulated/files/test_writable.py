@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.files.mounts import (
     file_system_of,
     files_of,
@@ -71,14 +72,15 @@ def test_mount_of_a_clone_names_its_origin():
     ],
 )
 def test_contents_belong_to_the_volume(kind, other, is_shared):
-    store = ContainerFiles()
+    records = Records()
+    store = ContainerFiles(records)
     files_in(store, pod(kind)).write("/data/x", b"x")
-    store.forget("1")
+    records.remove("1")
     assert files_in(store, pod(kind, **other)).has("/data/x") == is_shared
 
 
 def test_restart_keeps_volumes_and_loses_the_container_layer():
-    store, tree = ContainerFiles(), pod("emptyDir")
+    store, tree = ContainerFiles(Records()), pod("emptyDir")
     first = files_in(store, tree)
     first.write("/data/x", b"x")
     first.write("/tmp/x", b"x")
@@ -88,19 +90,19 @@ def test_restart_keeps_volumes_and_loses_the_container_layer():
 
 @pytest.mark.parametrize("source", ["local", "hostPath"])
 def test_volume_on_the_node_has_the_files_of_the_node(source):
-    store, objects = ContainerFiles(), references(**{source: {"path": "/srv/x"}})
+    store, objects = ContainerFiles(Records()), references(**{source: {"path": "/srv/x"}})
     files_in(store, pod("persistentVolumeClaim"), objects=objects).write("/data/x", b"x")
     assert files_in(store, pod("hostPath", uid="2")).read("/data/x") == b"x"
 
 
 def test_sub_path_is_a_folder_of_the_volume():
-    store = ContainerFiles()
+    store = ContainerFiles(Records())
     files_in(store, pod("persistentVolumeClaim", subPath="a/b")).write("/data/x", b"x")
     assert files_in(store, pod("persistentVolumeClaim", uid="2")).read("/data/a/b/x") == b"x"
 
 
 def test_expansion_of_a_claim_gives_room():
-    store, tree = ContainerFiles(), pod("persistentVolumeClaim")
+    store, tree = ContainerFiles(Records()), pod("persistentVolumeClaim")
     files = files_in(store, tree)
     assert files.free_bytes("/data/x") == 1 << 20
     larger = {**CLAIM, "status": {"capacity": {"storage": "2Mi"}}}
@@ -122,7 +124,7 @@ def test_volumes_that_are_created_anew_are_other_ones():
 
 
 def test_disk_usage_has_what_was_written():
-    store, tree = ContainerFiles(), pod("emptyDir")
+    store, tree = ContainerFiles(Records()), pod("emptyDir")
     assert store.disk_usage("1") is None
     files = files_in(store, tree)
     assert store.disk_usage("1") == ({"c": 0}, {"v": 0})
@@ -140,7 +142,7 @@ def claim_of_group(uid, claim_fields=None, **context):
 
 def modes_after(second, **volume):
     """Write files as a pod, and return their groups and modes as the second pod has them."""
-    store, objects = ContainerFiles(), references(**volume)
+    store, objects = ContainerFiles(Records()), references(**volume)
     files = files_in(store, pod("persistentVolumeClaim"), objects=objects)
     files.make_directory("/data/d", mode=0o700)
     files.write("/data/d/x", b"x", mode=0o600)
@@ -171,7 +173,7 @@ def test_contents_of_a_claim_are_given_to_the_group_of_the_pod(context, claim_fi
 
 @pytest.mark.parametrize(("policy", "mode"), [("Always", 0o660), ("OnRootMismatch", 0o600)])
 def test_policy_on_root_mismatch_leaves_a_volume_whose_folder_fits(policy, mode):
-    store, context = ContainerFiles(), {"fsGroup": 2000, "fsGroupChangePolicy": policy}
+    store, context = ContainerFiles(Records()), {"fsGroup": 2000, "fsGroupChangePolicy": policy}
     files = files_in(store, claim_of_group("1", **context))
     files.write("/data/x", b"x", mode=0o600)
     assert files_in(store, claim_of_group("1", **context)).entry("/data/x").mode == 0o600
@@ -179,7 +181,7 @@ def test_policy_on_root_mismatch_leaves_a_volume_whose_folder_fits(policy, mode)
 
 
 def test_contents_of_a_claim_on_a_node_belong_to_the_group_below_its_folder_alone():
-    store, objects = ContainerFiles(), references(local={"path": "/srv/x"})
+    store, objects = ContainerFiles(Records()), references(local={"path": "/srv/x"})
     host = files_in(store, pod("hostPath"))
     host.write("/data/x", b"x", mode=0o600)
     files_in(store, claim_of_group("2", fsGroup=2000), objects=objects)
@@ -189,7 +191,7 @@ def test_contents_of_a_claim_on_a_node_belong_to_the_group_below_its_folder_alon
 @pytest.mark.thorough
 @pytest.mark.parametrize("is_in_use", [True, False])
 def test_files_of_a_command_that_runs_stay_when_there_are_too_many(is_in_use):
-    store, kept = ContainerFiles(), pod("emptyDir", uid="kept")
+    store, kept = ContainerFiles(Records()), pod("emptyDir", uid="kept")
     files = files_in(store, kept)
     files.write("/tmp/x", b"own")
     files.write("/data/x", b"of the volume")

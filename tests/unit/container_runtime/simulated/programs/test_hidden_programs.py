@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.live_containers import LiveContainers
 from mockube.container_runtime.simulated.network.calls import decode_call, encode_reply
 from mockube.container_runtime.simulated.programs.commands import host_of, main_command
@@ -41,7 +42,7 @@ def pod(*containers, **spec):
 
 
 def runs_on_clock(subject, **spec):
-    return bool(LiveContainers(IMAGES).command(pod(subject, **spec), subject))
+    return bool(LiveContainers(IMAGES, Records()).command(pod(subject, **spec), subject))
 
 
 def end_of(subject):

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.live_containers import LiveContainers
 from mockube.container_runtime.simulated.programs.commands import host_of, main_command
 from mockube.container_runtime.start_errors import StartError
@@ -50,8 +51,8 @@ def pod(main, *init, **spec):
 )
 def test_command_with_values_of_objects_runs_live(script, fields):
     main = container(script, **fields)
-    assert LiveContainers(IMAGES).command(pod(main, restartPolicy="Never"), main)
-    assert LiveContainers(IMAGES).command(pod(main), main)
+    assert LiveContainers(IMAGES, Records()).command(pod(main, restartPolicy="Never"), main)
+    assert LiveContainers(IMAGES, Records()).command(pod(main), main)
 
 
 @pytest.mark.parametrize(
@@ -65,12 +66,12 @@ def test_command_with_values_of_objects_runs_live(script, fields):
 )
 def test_python_with_values_of_objects_runs_live_also_if_it_is_restarted(command, fields):
     main = container("", **fields) | {"command": command, "image": "python:3.11"}
-    assert LiveContainers(IMAGES).command(pod(main), main) == tuple(command)
+    assert LiveContainers(IMAGES, Records()).command(pod(main), main) == tuple(command)
 
 
 def test_python_without_values_of_objects_is_interpreted_at_once():
     main = container("", env=[KEY]) | {"command": ["python3", "-c", "print(1)"], "image": "python:3.11"}
-    assert not LiveContainers(IMAGES).command(pod(main), main)
+    assert not LiveContainers(IMAGES, Records()).command(pod(main), main)
 
 
 def end_of(running):
@@ -87,7 +88,7 @@ def end_of(running):
 @pytest.mark.parametrize(("program", "is_live"), [("/cfg/run", True), ("/cfg", True), ("/cfgs/run", False)])
 def test_script_of_an_object_runs_live(program, is_live):
     main = container("", volumeMounts=MOUNTS) | {"command": [program]}
-    assert bool(LiveContainers(IMAGES).command(pod(main, restartPolicy="Never"), main)) is is_live
+    assert bool(LiveContainers(IMAGES, Records()).command(pod(main, restartPolicy="Never"), main)) is is_live
 
 
 @pytest.mark.parametrize(
@@ -124,26 +125,26 @@ def test_script_of_an_object_ends_as_its_file_demands(program, mode, text, code,
 )
 def test_command_without_values_of_objects_is_interpreted_at_once(script, fields):
     main = container(script, **fields)
-    assert not LiveContainers(IMAGES).command(pod(main, restartPolicy="Never"), main)
+    assert not LiveContainers(IMAGES, Records()).command(pod(main, restartPolicy="Never"), main)
 
 
 def test_files_of_init_container_depend_on_its_objects():
     first = container("cp /cfg/k /data/k", volumeMounts=MOUNTS) | {"name": "i"}
     main = container("cat /data/k", volumeMounts=MOUNTS[1:])
-    assert LiveContainers(IMAGES).command(pod(main, first), main)
-    assert LiveContainers(IMAGES).command(pod(main, first), first)
+    assert LiveContainers(IMAGES, Records()).command(pod(main, first), main)
+    assert LiveContainers(IMAGES, Records()).command(pod(main, first), first)
     other = container("echo x")
-    assert not LiveContainers(IMAGES).command(pod(other, first), other)
+    assert not LiveContainers(IMAGES, Records()).command(pod(other, first), other)
 
 
 def test_command_with_probes_runs_live():
     main = container('test "$K" = v', env=[KEY], readinessProbe={"tcpSocket": {"port": 80}})
-    assert LiveContainers(IMAGES).command(pod(main, restartPolicy="Never"), main)
+    assert LiveContainers(IMAGES, Records()).command(pod(main, restartPolicy="Never"), main)
 
 
 def test_command_of_an_image_that_uses_the_network_runs_in_real_time():
     main = {"name": "c", "image": "mainred/client:v2"}
-    assert LiveContainers(IMAGES).command(pod(main), main)[0] == "sh"
+    assert LiveContainers(IMAGES, Records()).command(pod(main), main)[0] == "sh"
 
 
 @pytest.mark.parametrize(
@@ -161,4 +162,4 @@ def test_command_of_an_image_that_uses_the_network_runs_in_real_time():
 )
 def test_server_with_files_of_its_own_runs_in_real_time(fields, is_live):
     main = {"name": "c", "image": "nginx", **fields}
-    assert bool(LiveContainers(IMAGES).command(pod(main), main)) is is_live
+    assert bool(LiveContainers(IMAGES, Records()).command(pod(main), main)) is is_live

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mockube.container_runtime.config.environment import References, environment_of
+from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.live_containers import LiveContainers
 from mockube.container_runtime.simulated.programs.commands import host_of, main_process
 from mockube.container_runtime.simulated.programs.other_processes import first_argv
@@ -107,7 +108,7 @@ def test_program_that_the_table_describes_runs_its_script():
     container = tree["spec"]["containers"][0]
     assert command_of(IMAGES, container)[:2] == ("sh", "-c")
     assert command_of(IMAGES, container)[3:] == ("geo",)
-    assert LiveContainers(IMAGES).command(tree, container) == command_of(IMAGES, container)
+    assert LiveContainers(IMAGES, Records()).command(tree, container) == command_of(IMAGES, container)
     assert first_argv(IMAGES, tree, container, {}) == ("geo",)
 
 
