@@ -63,6 +63,8 @@ def runs_every_folder(config: pytest.Config) -> bool:
 
 def _purposes(config: pytest.Config, workers: str) -> list[Purpose]:
     if workers != "auto":
+        if not workers.isdecimal() or int(workers) < 1:
+            raise pytest.UsageError(f"--workers is a number of processes, or auto: {workers}")
         return [Purpose.GENERAL] * int(workers)
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     others = [Purpose.WAITING, Purpose.BACKGROUND] if runs_every_folder(config) else []

@@ -1,8 +1,11 @@
 """A test is in one tier, by its marker and its folder."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
-from tests.support.tiers import TIERS, tier_of
+from tests.support.tiers import TIERS, pytest_ignore_collect, tier_of
 
 
 class Item:
@@ -32,3 +35,25 @@ def test_marker_and_folder_decide(test, markers, tier):
 
 def test_second_tier_contains_the_first():
     assert TIERS["check"] < TIERS["test"]
+
+
+@pytest.mark.parametrize(
+    ("tier", "module", "is_left_out"),
+    [
+        pytest.param("rest", "tests/unit/etcd/test_a.py", True, id="unit test"),
+        pytest.param("rest", "tests/cli/test_up.py", False, id="whole cluster"),
+        pytest.param("rest", "tests/cli/test_command.py", True, id="whole cluster of make test"),
+        pytest.param("rest", "tests/cli", False, id="folder"),
+        pytest.param("test", "tests/unit/etcd/test_a.py", False, id="unit test of make test"),
+        pytest.param("test", "tests/cli/test_up.py", True, id="whole cluster of the rest"),
+        pytest.param(None, "tests/cli/test_up.py", False, id="named"),
+    ],
+)
+def test_modules_of_other_tiers_are_not_imported(monkeypatch, tier, module, is_left_out):
+    monkeypatch.delenv("MOCKUBE_FULL_SIZE", raising=False)
+    config = SimpleNamespace(
+        rootpath=Path("/repository"),
+        getoption=lambda name: {"--tier": tier}[name],
+        args_source=pytest.Config.ArgsSource.ARGS,
+    )
+    assert bool(pytest_ignore_collect(config.rootpath / module, config)) is is_left_out
