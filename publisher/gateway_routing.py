@@ -145,7 +145,8 @@ class GatewayRouter:
         path = path_without_escaped_slashes(request.path)
         if path != request.path:
             return FixedAnswer(status=307, headers=[("Location", f"{path}{request.query}")])
-        request = replace(request, target=f"{normal_path(path)}{request.query}")
+        path = normal_path(path.replace("\\", "/"))  # a backslash is a slash for Envoy
+        request = replace(request, target=f"{path}{request.query}")
         query = (
             parse_qsl(request.query[1:], keep_blank_values=True, max_num_fields=1000) if request.query else []
         )

@@ -45,8 +45,6 @@ _HOP_HEADERS: Final = frozenset(
 )
 _OWN_HEADERS: Final = _HOP_HEADERS | {"content-length", "host"}
 """The headers that the proxy writes itself, whatever a client says about them in Connection."""
-_UNSAFE_PROTOCOL: Final = "h2c"
-"""HTTP/2, in which a client could send requests that no rule has seen."""
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -352,10 +350,10 @@ def _proxied_request(head: RequestHead, client: str, port: int, *, uses_tls: boo
 
 
 def _host(text: str) -> str:
-    """Return the host in a Host header, without its port."""
+    """Return the host in a Host header, without its port and the dot of a name that is complete."""
     if text.startswith("["):
         return text.partition("]")[0][1:].lower()
-    return text.partition(":")[0].lower()
+    return text.partition(":")[0].lower().removesuffix(".")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -366,8 +364,7 @@ def _protocols(head: RequestHead, request: ProxiedRequest) -> str:
     """Return the protocols to which a client asks to switch, with commas between them; "" for none."""
     if head.is_1_0 or "upgrade" not in _words(request.headers.get("connection", "")):
         return ""
-    protocols = (protocol.strip() for protocol in request.headers.get("upgrade", "").split(","))
-    return ", ".join(protocol for protocol in protocols if protocol.lower() != _UNSAFE_PROTOCOL)
+    return requests.protocols(request.headers.get("upgrade", ""))
 
 
 def _request_head(head: RequestHead, request: ProxiedRequest, forward: Forward, protocols: str) -> bytes:

@@ -149,8 +149,11 @@ class SocketClient:
         """Yield the body as it is received, whatever its length."""
         if waits_for_continue(self.message, self.payload):
             self._connection.send(CONTINUE)
-        async for data in self.payload.iter_any():
-            yield data
+        try:
+            async for data in self.payload.iter_any():
+                yield data
+        except web.RequestPayloadError as error:
+            raise _incomplete_body(error) from error
 
     def take_over(self) -> Tunnel:
         """Return the bytes of the connection as a tunnel. The connection is closed after the request."""

@@ -6,6 +6,7 @@ module. The parser is aiohttp's: bytes are only counted, and passed to it in few
 """
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import Any, Final, Protocol, cast
 
@@ -24,7 +25,7 @@ from mockube.component_base.aiohttp_protocol import (
 from mockube.component_base.clock import Clock
 from mockube.component_base.tracebacks import drop_frames
 
-from . import methods
+from . import request_lines
 from .response import BAD_REQUEST, TOO_LARGE, Refusal, refusal_of_head
 
 HEAD_BYTES: Final = (1 << 20) + 4096
@@ -233,15 +234,38 @@ class Connection(SerialProtocol):
         return self.refusal(self._refusal or BAD_REQUEST)
 
     def _begin(self, data: bytes) -> None:
-        """Pass data to the parser. If a head begins with an unusual method, pass GET in its place."""
+        """Pass data that begin a head to the parser, and hold what certainly follows the request."""
         if len(data) > _MIN_EXCESSIVE_BYTES:
             end = data.find(_END)
             if end > HEAD_BYTES or data.count(b"\n", 0, end) > HEADERS:
                 self._refuse_head()
                 return
-        if not data.startswith(methods.STANDARD_METHODS) and self._is_between_requests():
-            data, self._method = methods.replace_custom_method(data)
-        self._feed(data)
+        line = request_lines.match(data) if self._is_between_requests() else None
+        if line is not None:
+            self._begin_request(data, line)
+        elif self._is_between_requests() and data.replace(b"\r\n", b""):
+            self._refuse_head(refusal_of_head(data))
+        else:
+            self._feed(data)
+
+    def _begin_request(self, data: bytes, line: re.Match[bytes]) -> None:
+        head_length = data.find(_END, line.end() - 2) + len(_END)
+        length = len(data)
+        if len(_END) <= head_length < length:
+            length = request_lines.message_length(data, head_length)
+        rest, data = data[length:], data[:length]
+        if request_lines.is_custom(line):
+            self._method = line[1].decode()
+        self._feed(request_lines.for_parser(data, line))
+        self._note_whole_body(length - head_length)
+        if rest and not self._refusal:
+            self._hold(rest)
+
+    def _note_whole_body(self, received: int) -> None:
+        """Note whether the parser is between requests, because all received bytes behind a head are its body."""
+        payload = self._payload
+        if payload is not None and payload.is_eof() and payload.total_bytes == received:
+            self._last = b""
 
     def _is_between_requests(self) -> bool:
         """Return whether the parser certainly has no part of a head. After a body only the parser knows."""
@@ -270,6 +294,9 @@ class Connection(SerialProtocol):
     def _feed_body(self, payload: "StreamReader", data: bytes) -> None:
         before = payload.total_bytes
         self._feed(data)
+        if self._refusal and not payload.is_eof():
+            payload.set_exception(web.RequestPayloadError("chunked encoding is malformed"))
+        self._note_whole_body(before + len(data))
         excess = self._excess + len(data) - PER_BYTE * (payload.total_bytes - before)
         self._excess = excess = 0 if excess < 0 or payload.is_eof() or self.is_reading_paused else excess
         if excess > NO_DATA:
@@ -296,7 +323,7 @@ class Connection(SerialProtocol):
         after_head = len(text) - end if end >= 0 else 0
         if self._head_lines > HEADERS or size - after_head > HEAD_BYTES:
             self._refuse_head()
-        elif end >= 0:
+        elif end >= 0 or b"\n\n" in text:
             head = bytes(self._head)
             self.release_head()
             feed(head)
@@ -311,11 +338,13 @@ class Connection(SerialProtocol):
             self._fed += len(part)
             feed(part)
 
-    def _refuse_head(self) -> None:
+    def _refuse_head(self, refusal: str = TOO_LARGE) -> None:
         self.release_head()
         self.parse(_NO_REQUEST)
-        self._refusal = TOO_LARGE
+        self._refusal = refusal
 
     def _needs_line(self, data: bytes) -> bool:
-        """Return whether the rest of the first line is needed, because the method may have to be replaced."""
-        return not self._fed and b"\n" not in data and methods.may_be_custom_method(self._head)
+        """Return whether the rest of the first line is needed, because it is checked as a whole."""
+        if self._fed or not request_lines.may_become_line(self._head):
+            return False
+        return b"\n" not in data or b"\n" not in self._head.lstrip(b"\r\n")

@@ -161,7 +161,7 @@ def _refusal_of_fields(
         return NOT_IMPLEMENTED
     if not all(length.isdigit() for length in values.get(b"content-length", ())):
         return BAD_REQUEST
-    if version[0] != 1:
+    if version not in _VERSIONS:
         return _VERSION
     if not hosts and not is_old and not is_connect:
         return f"{BAD_REQUEST}: missing required Host header"

@@ -33,7 +33,7 @@ from mockube.apiserver.request.response import NOT_CACHED, Response, text_respon
 from mockube.apiserver.tracing import spans
 from mockube.apiserver.user import User
 from mockube.component_base.clock import RealClock
-from mockube.component_base.http1 import heads
+from mockube.component_base.http1 import heads, requests
 
 from . import exchanges, outgoing_limits
 from .adapter import SocketClient
@@ -114,7 +114,8 @@ class ServiceProxy:
             return text_response("service unavailable\n", HTTPStatus.SERVICE_UNAVAILABLE)
         path, _, query = request.uri.partition("?")
         target = f"{path}{_sorted_query(request) if query else ''}"
-        if exchanges.is_upgrade(request) and isinstance(request.client, SocketClient):
+        is_upgrade = exchanges.is_upgrade(request) and requests.protocols(request.header("Upgrade"))
+        if is_upgrade and isinstance(request.client, SocketClient):
             return await self._exchanges.run(request, self._upgrade(remote, request, address, target))
         with client_span(request.method, f"https://{_authority(address)}{target}"):
             # aiohttp's client writes methods in upper case, so that another method than the authorized one would be forwarded.
@@ -308,8 +309,9 @@ def _traced_headers(request: Request, authority: str) -> CIMultiDict[str]:
 
 
 def _add_upgrade(headers: CIMultiDict[str], request: Request) -> None:
-    for name in ("Connection", "Upgrade"):
-        headers[name] = request.header(name)
+    """Add what asks for another protocol. HTTP/2 is none: over it, a client could send requests with the headers of other users."""
+    headers["Connection"] = "Upgrade"
+    headers["Upgrade"] = requests.protocols(request.header("Upgrade"))
     if SUBPROTOCOL in request.headers:
         _, others = token_of_subprotocols(request.subprotocols)
         headers[SUBPROTOCOL] = ", ".join(others)

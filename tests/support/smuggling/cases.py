@@ -6,6 +6,8 @@ no other way.
 
 import asyncio
 import contextlib
+import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,6 +39,10 @@ _FRAMING = ("content-length", "transfer-encoding")
 class Case(NamedTuple):
     send: bytes
     outcome: list[Any]
+    host: str = "a.example"
+    """The Host header of what is forwarded."""
+    original: Sequence[int] = ()
+    """The statuses of the server that a proxy follows, with 200 for every response of a backend."""
 
     @property
     def statuses(self) -> list[int]:
@@ -56,9 +62,7 @@ class Case(NamedTuple):
 def cases(proxy: str) -> list[Any]:
     """Return the parameters of the cases for one of the proxies."""
     return [
-        pytest.param(
-            Case(case["send"].encode("latin-1"), _outcome(case, proxy)), id=f"{group}: {case['name']}"
-        )
+        pytest.param(_case(case, proxy), id=f"{group}: {case['name']}")
         for group, found in _groups().items()
         for case in found
         if proxy in case.get("only", [proxy])
@@ -72,10 +76,12 @@ def _groups() -> dict[str, Any]:
     return groups
 
 
-def _outcome(case: dict[str, Any], proxy: str) -> list[Any]:
-    if proxy == PUBLISHER:
-        return case["outcome"]
-    return case.get("api", without_kind_of_refusal(case["outcome"]))
+def _case(case: dict[str, Any], proxy: str) -> Case:
+    at_api = case.get("api", without_kind_of_refusal(case["outcome"]))
+    outcome = case["outcome"] if proxy == PUBLISHER else case.get(proxy, at_api)
+    found = Case(case["send"].encode("latin-1"), outcome, case.get("host", "a.example"))
+    statuses = [200 if status == 426 else status for status in found.statuses]
+    return found._replace(original=case.get("nginx" if proxy == PUBLISHER else "go", statuses))
 
 
 class Message(NamedTuple):
@@ -109,7 +115,7 @@ def take_message(data: bytes, *, has_body: bool = True) -> tuple[Message, bytes]
     first, *lines = head.decode("latin-1").split("\r\n")
     assert len(first.split(" ")) == 3 or first.startswith("HTTP/1.")
     headers = [(name, value) for name, _, value in (line.partition(": ") for line in lines)]
-    assert all(name.replace("-", "").replace("_", "").isalnum() for name, _ in headers)
+    assert all(re.fullmatch(r"[\w.-]+", name, re.ASCII) for name, _ in headers)
     framing = [(name.lower(), value) for name, value in headers if name.lower() in _FRAMING]
     assert len(framing) <= 1
     if not framing or not has_body:

@@ -293,6 +293,8 @@ def test_class_is_accepted_again_in_its_next_generation_and_by_one_controller():
         ("/public/%2e%2e/admin", 404),
         ("/admin/..//public/./a%41%20?b=/../c", "/public/aA%20?b=/../c"),
         ("/public//a", "/public/a"),
+        ("/public\\a", "/public/a"),
+        ("/public/..\\admin", 404),
         ("/../public", "/public"),
     ],
 )

@@ -241,6 +241,7 @@ def test_request_without_rule_gets_page_of_controller():
         ("/public/../admin/2", 404),
         ("/public/%2e%2e/admin/2", 404),
         ("/public/..%2fadmin/2", 404),
+        ("/public/..\\admin/2", ("public", "/public/..\\admin/2")),
         ("/admin/..//public/a?b=/../c", ("public", "/admin/..//public/a?b=/../c")),
         ("/public%2f..%2fapi%2fx%20y?q", ("api", "/x%20y?q")),
         ("/api/a%0d%0aX:%20b", ("api", "/a%0D")),

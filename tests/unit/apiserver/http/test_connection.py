@@ -72,6 +72,26 @@ async def test_connection_counts_as_unauthenticated_while_page_is_served(recordi
     assert len(unauthenticated) == 1
 
 
+async def test_body_whose_malformed_chunk_arrives_later_ends(recording_server):
+    wire = recording_server.wire()
+    wire.receive(CHUNKED)
+    await until(lambda: recording_server.requests)
+    wire.receive(b"x\r\n")
+    await until(lambda: recording_server.bodies)
+    assert isinstance(recording_server.bodies[0], BadRequest)
+    await until(lambda: wire.is_closed)
+
+
+@pytest.mark.parametrize("before", [GET, START.replace(b"GET", b"POST") + b"Content-Length: 2\r\n\r\nok"])
+async def test_second_request_with_two_blanks_is_refused_behind_first(recording_server, before):
+    wire = recording_server.wire()
+    wire.receive(before)
+    await until(lambda: recording_server.bodies)
+    wire.receive(GET.replace(b"GET ", b"GET  "))
+    await until(lambda: b" 400 Bad Request" in wire.sent)
+    assert len(recording_server.requests) == 1
+
+
 async def test_page_for_authenticated_connection_does_not_count_as_unauthenticated(recording_server):
     wire = recording_server.wire()
     wire.receive(GET.replace(b"/", b"/authenticated", 1))

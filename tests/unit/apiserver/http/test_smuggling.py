@@ -52,8 +52,8 @@ def server_context(tmp_path_factory):
     return context
 
 
-async def received(case, forward):
-    """Return the statuses that a client of a server gets whose requests below /public/ are forwarded."""
+async def received(case, forward, size=0):
+    """Return the statuses that a client of a server gets whose requests below /public/ are forwarded. `size` is that of the pieces in which a request arrives."""
 
     async def handle(request):
         request.user = User(name="alice")
@@ -66,7 +66,8 @@ async def received(case, forward):
 
     server = Server(handle, clock=SteppedClock())
     wire = FakeTransport(server())
-    wire.receive(case.send)
+    for at in range(0, len(case.send), size or len(case.send)):
+        wire.receive(case.send[at : at + (size or len(case.send))])
     methods = methods_of(case)
     await until(lambda: wire.is_closed or len(statuses_in(bytes(wire.sent), methods)) >= len(case.statuses))
     statuses = statuses_in(bytes(wire.sent), methods)
@@ -78,6 +79,23 @@ async def received(case, forward):
 @pytest.mark.thorough
 @pytest.mark.parametrize("case", cases("proxy"))
 async def test_proxy_of_pods_refuses_request_or_forwards_it_in_one_form(case):
+    assert await proxied_to_pod(case) == (case.statuses, case.forwarded)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("case", cases("proxy"))
+async def test_pieces_of_a_request_do_not_matter(case):
+    assert await proxied_to_pod(case, size=1) == (case.statuses, case.forwarded)
+
+
+@pytest.mark.parametrize(
+    "case", [each for each in cases("proxy") if "empty line" not in each.id]
+)  # RFC 9112 (2.2) wants these to be ignored; Go ignores them behind POST only
+def test_no_request_passes_that_go_refuses(case):
+    assert len(case.forwarded) <= case.original.count(200)
+
+
+async def proxied_to_pod(case, size=0):
     backend = RecordingBackend()
     async with listening(backend) as port:
         proxy = ReverseProxy(KubeletClient(), RealClock())
@@ -89,8 +107,8 @@ async def test_proxy_of_pods_refuses_request_or_forwards_it_in_one_form(case):
             )
             return await proxy.forward(request, location, upgrade_required=False)
 
-        statuses = await received(case, forward)
-    assert (statuses, backend.forwarded("a.example")) == (case.statuses, case.forwarded)
+        statuses = await received(case, forward, size)
+    return statuses, backend.forwarded(case.host)
 
 
 @pytest.mark.thorough
