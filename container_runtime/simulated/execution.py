@@ -15,7 +15,6 @@ from mockube.container_runtime.streams import InputStream, ProgramStreams, Strea
 from .client_pace import CLIENT, ClientPace
 from .network.calls import NetworkCaller
 from .network.open_sockets import OPEN_SOCKETS, OpenSockets
-from .programs.program import MAX_COMMANDS
 from .shell.filesystem import FileSystem
 from .shell.process import CommandStart, Effect, Host, Input, NetworkCall, Output, Run, Sleep, UnknownProgram
 from .shell.syntax import ShellSyntaxError
@@ -28,6 +27,8 @@ _LONGEST_SLEEP = 1e9
 _WATCH_SECONDS = 1.0
 """The time after which a command looks whether others have changed a file: that of tail."""
 _SHORT_SLEEP = 0.01
+_MAX_COMMANDS = 5_000
+"""The number of commands without a sleep after which the command of a container pauses."""
 _FIRST_PAUSE, _PAUSE_FACTOR = 0.02, 1.2
 """The pauses of a loop that takes no time grow to a second: one that works for a moment ends soon, and one that never ends costs little."""
 _MAX_SHORT_SLEEPS = 0.1
@@ -302,7 +303,7 @@ def in_container(
                 if before_sleep is not None:
                     before_sleep()
             commands += files is not None and isinstance(effect, CommandStart)
-            if commands > MAX_COMMANDS:
+            if commands > _MAX_COMMANDS:
                 commands = 0
                 if before_sleep is not None:
                     before_sleep()

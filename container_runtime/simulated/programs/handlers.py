@@ -24,10 +24,7 @@ from mockube.container_runtime.simulated.shell.filesystem import (
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.outside import OutsideAnswer
 from mockube.container_runtime.simulated.shell.process import (
-    CommandStart,
-    Effect,
     Host,
-    NetworkCall,
     OtherProcess,
     Output,
     RepeatedIteration,
@@ -39,6 +36,7 @@ from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 from mockube.container_runtime.start_errors import StartError
 
 from . import program
+from .advance_budget import AdvanceBudget
 from .object_values import ObjectVariables
 from .other_processes import with_listed
 from .program import Invocation
@@ -145,20 +143,21 @@ def command_timeline(
 
 
 def _timeline(main: Invocation | None, command: HandlerCommand, folders: tuple[str, ...] | None) -> Timeline:
+    budget = AdvanceBudget()
     if main is None:
-        return ((0.0, _run_command(command, _KnownFiles(dict(command.files), command, folders))),)
-    files = program.initial_files(main)
+        return ((0.0, _run_command(command, _KnownFiles(dict(command.files), command, folders), budget)),)
+    files = program.initial_files(main, budget)
     host, execution = program.start_invocation(main, files)
     seen: set[str] = set()
     results: list[tuple[float, CommandResult | None]] = []
     at = 0.0
     for _ in range(MAX_TIMES):
-        next_at = _run_until_sleep(execution, host)
+        next_at = _run_until_sleep(execution, host, budget)
         if next_at is None and results:
             break
         entries = {**dict(command.files), **dict(files.own_entries("/"))}
         seen |= entries.keys()
-        result = _run_command(_beside(command, host), _KnownFiles(entries, command, folders, seen))
+        result = _run_command(_beside(command, host), _KnownFiles(entries, command, folders, seen), budget)
         if not results or results[-1][1] != result:
             results.append((at, result))
         if next_at is None or next_at == inf:
@@ -173,13 +172,10 @@ def unknown_program_of_handler(command: HandlerCommand) -> str:
     host, execution = _start_command(
         replace(command, fails_unknown=False), _KnownFiles(dict(command.files), command)
     )
-    commands = 0
+    budget = AdvanceBudget()
     try:
-        while not program.is_too_long(commands, host):
-            effect = next(execution)
-            commands += 1
-            if isinstance(effect, NetworkCall):
-                break
+        while True:
+            effect = budget.advance(execution)
             host.elapsed += effect.seconds if isinstance(effect, Sleep) else 0
             if host.elapsed == inf or isinstance(effect, RepeatedIteration):
                 break
@@ -190,36 +186,25 @@ def unknown_program_of_handler(command: HandlerCommand) -> str:
     return ""
 
 
-def _run_until_sleep(execution: Run, host: Host) -> float | None:
+def _run_until_sleep(execution: Run, host: Host, budget: AdvanceBudget) -> float | None:
     """Run a command until time passes; return the time at which it continues, infinite if nothing changes any more.
 
     Return None after an iteration of a loop that has changed nothing: all later ones are like it.
     """
-    commands = 0
-    for _ in range(program.MAX_EFFECTS):
+    while True:
         try:
-            effect = next(execution)
-        except (
-            StopIteration,
-            OutsideAnswer,
-            OutOfMemory,
-            StartError,
-            UnknownProgram,
-            ShellSyntaxError,
-            RecursionError,
-        ):
+            effect = budget.advance(execution)
+        except (StopIteration, OutOfMemory, StartError, UnknownProgram, ShellSyntaxError, RecursionError):
             return inf
-        commands += isinstance(effect, CommandStart)
         if isinstance(effect, RepeatedIteration):
+            if effect.changes:
+                continue
             return None
-        if isinstance(effect, NetworkCall):
-            return inf
-        if program.is_too_long(commands, host) or program.is_endless(effect, host):
+        if program.is_endless(effect, host):
             return inf
         if isinstance(effect, Sleep) and effect.seconds:
             host.elapsed += effect.seconds
             return host.elapsed
-    return inf
 
 
 def _beside(command: HandlerCommand, host: Host) -> HandlerCommand:
@@ -266,10 +251,10 @@ def _ask(variables: ObjectVariables, name: str) -> None:
     ask_image(name)
 
 
-def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | None:
+def _run_command(command: HandlerCommand, files: FileSystem, budget: AdvanceBudget) -> CommandResult | None:
     host, execution = _start_command(command, files)
     try:
-        return _run_to_result(host, execution)
+        return _run_to_result(host, execution, budget)
     except StartError as error:
         return CommandResult(exit_code=NOT_FOUND, start_error=str(error), seconds=host.elapsed)
     except UnknownProgram as error:
@@ -278,15 +263,13 @@ def _run_command(command: HandlerCommand, files: FileSystem) -> CommandResult | 
         return None
 
 
-def _run_to_result(host: Host, execution: Run) -> CommandResult:
+def _run_to_result(host: Host, execution: Run, budget: AdvanceBudget) -> CommandResult:
     output = bytearray()
-    commands = 0
     try:
         while True:
-            effect = next(execution)
-            _require_known(effect, host)
-            commands += isinstance(effect, CommandStart)
-            if program.is_too_long(commands, host) or isinstance(effect, RepeatedIteration):
+            effect = budget.advance(execution)
+            _require_timeless(host)
+            if isinstance(effect, RepeatedIteration):
                 host.elapsed = inf
             if isinstance(effect, Output) and len(output) < MAX_OUTPUT:
                 output += effect.data
@@ -295,7 +278,7 @@ def _run_to_result(host: Host, execution: Run) -> CommandResult:
             if host.elapsed == inf:
                 return CommandResult(exit_code=0, seconds=inf)
     except StopIteration as stop:
-        _require_known(None, host)
+        _require_timeless(host)
         # Nobody reads the output of a success, and the results before and after another output are the same.
         text = output[:MAX_OUTPUT].decode("utf-8", "replace") if stop.value else ""
         if stop.value and host.unlisted:
@@ -305,9 +288,9 @@ def _run_to_result(host: Host, execution: Run) -> CommandResult:
         return CommandResult(exit_code=KILLED, seconds=host.elapsed)
 
 
-def _require_known(effect: Effect | None, host: Host) -> None:
-    """Raise `OutsideAnswer` for a command that uses the network, or reads the time, which differs from one probe to the next."""
-    if isinstance(effect, NetworkCall) or host.time_reads:
+def _require_timeless(host: Host) -> None:
+    """Raise `OutsideAnswer` for a command that reads the time, which differs from one probe to the next."""
+    if host.time_reads:
         raise OutsideAnswer
 
 

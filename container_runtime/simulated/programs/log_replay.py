@@ -110,7 +110,7 @@ class LogReplay:
             case Sleep(seconds=seconds):
                 self._slept_from, self._sleep = self._host.elapsed, effect
                 self._host.elapsed += seconds
-            case RepeatedIteration(seconds=seconds):
+            case RepeatedIteration(seconds=seconds, changes=False):
                 remaining = (until - self._started).total_seconds() - self._host.elapsed
                 iterations = int(remaining / seconds) - MAX_ITERATIONS_LOGGED
                 self._reply = str(iterations).encode() if iterations > 0 else None

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from math import inf
 from shlex import quote
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from msgspec import Struct
 
@@ -66,11 +66,9 @@ from mockube.container_runtime.simulated.shell.node_disk import NodeDisk
 from mockube.container_runtime.simulated.shell.outside import OutsideAnswer, OutsideFiles
 from mockube.container_runtime.simulated.shell.process import (
     FIRST_PID,
-    CommandStart,
     Effect,
     Host,
     Input,
-    NetworkCall,
     OtherProcess,
     Output,
     Process,
@@ -86,28 +84,19 @@ from mockube.container_runtime.simulated.shell.signals import SIGNAL_CODE
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
 from mockube.container_runtime.start_errors import NOT_STARTED, StartError, message_of_start
 
+from .advance_budget import AdvanceBudget
 from .cpu_meter import CpuMeter
 from .object_values import ObjectVariables
 from .server_start import FailedStart, failed_by_capabilities, failed_start, written_paths
 
 MAX_RUNS: Final = 10
 """The number of restarts that are interpreted; later runs are like the last of them."""
-MAX_COMMANDS: Final = 5_000
-"""The number of commands after which a script counts as endless."""
-_MAX_AT_ONCE: Final = 1000
-"""The number of commands that a script may work without a sleep before it runs in real time, where it shares the event loop: 60 ms."""
-
-MAX_MOVED_BYTES: Final = 3 << 20
-"""The bytes that its programs read and write before it counts as endless, besides those that fill memory."""
-MAX_EFFECTS: Final = 50_000
-_ENDLESS_SECONDS: Final = 300.0
-"""A script that has run for so long, with so many commands, does not end soon."""
-
+_RUNS_KEPT: Final = 2 * MAX_RUNS
+"""The number of runs whose files are kept for the next ones."""
 _PIDS_OF_CONTAINER: Final = 7
 """The distance of the first processes of containers that share their processes."""
 _PID_BESIDE: Final = 7
 """The id of a command that is not the first of its namespace, where it may have any."""
-_GAVE_UP: Final = -1
 _NAME_SERVER: Final = "coredns"
 MUCH: Final = 16 << 20
 """The bytes from which on what a command writes counts on the disk of its node, so that it runs in real time."""
@@ -236,7 +225,7 @@ def _end_of_start(container: Mapping[str, Any], failed: FailedStart | None) -> R
 @lru_cache(maxsize=4096)
 def _failed_start(invocation: "Invocation", needs: tuple[WrittenPath, ...]) -> FailedStart | None:
     try:
-        return failed_start(initial_files(invocation), needs)
+        return failed_start(initial_files(invocation, AdvanceBudget()), needs)
     except OutsideAnswer:
         return None
 
@@ -531,24 +520,39 @@ def _interpret(
     Without the time at which it started, the program is that of a run at the beginning of its year: as nearly all do not
     read the time, one result serves for many pods.
     """
-    files = initial_files(invocation, started)
-    program = _run_once(invocation, files, started)
-    for _ in range(restarts):
-        if isinstance(program, UnknownCommand) or not program.leaves_files:
-            break
-        files = invocation.file_system(_volume_files(invocation, files))
-        program = _run_once(invocation, files, started)
-    return program
+    return _run_after(invocation, restarts, started).program
 
 
-def initial_files(invocation: Invocation, started: datetime | None = None) -> FileSystem:
+class _ComputedRun(NamedTuple):
+    program: "RunBehavior | UnknownCommand"
+    files: Mapping[str, FileEntry]
+    """What it has left in its volumes."""
+
+
+@lru_cache(maxsize=_RUNS_KEPT)
+def _run_after(invocation: Invocation, restarts: int, started: datetime | None) -> _ComputedRun:
+    budget = AdvanceBudget()
+    if restarts:
+        before = _run_after(invocation, restarts - 1, started)
+        if isinstance(before.program, UnknownCommand) or not before.program.leaves_files:
+            return before
+        files = invocation.file_system(before.files)
+    else:
+        files = initial_files(invocation, budget, started)
+    program = _run_once(invocation, files, budget, started)
+    return _ComputedRun(program, _volume_files(invocation, files))
+
+
+def initial_files(
+    invocation: Invocation, budget: AdvanceBudget, started: datetime | None = None
+) -> FileSystem:
     """Return the files at the start of a command: those that the earlier commands have written into its volumes."""
     content: dict[str, dict[str, FileEntry]] = {}
     unknown: set[str] = set()
     for earlier_command in invocation.earlier:
         mounts = earlier_command.shared_mounts
         files = earlier_command.file_system(_mounted_entries(content, mounts), unknown)
-        behavior = _run_once(earlier_command, files, started)
+        behavior = _run_once(earlier_command, files, budget, started)
         if behavior is ON_CLOCK:
             unknown |= {volume for volume, _ in mounts}
             continue
@@ -616,16 +620,16 @@ def _raise_outside(*_: object) -> NoReturn:
 
 
 def _run_once(
-    invocation: Invocation, files: FileSystem, started: datetime | None
+    invocation: Invocation, files: FileSystem, budget: AdvanceBudget, started: datetime | None
 ) -> RunBehavior | UnknownCommand:
     try:
-        return _computed(invocation, files, started)
+        return _computed(invocation, files, budget, started)
     except (OutsideAnswer, TooLarge):  # What is too large ends its container if that has less memory.
         return ON_CLOCK
 
 
 def _computed(
-    invocation: Invocation, files: FileSystem, started: datetime | None
+    invocation: Invocation, files: FileSystem, budget: AdvanceBudget, started: datetime | None
 ) -> RunBehavior | UnknownCommand:
     if invocation.is_outside:
         raise OutsideAnswer
@@ -633,7 +637,7 @@ def _computed(
     log, meter, disk = bytearray(), CpuMeter(), NodeDisk(DISK_BYTES)
     files.disk = disk
     try:
-        code = _run_to_end(execution, host, log, meter)
+        code = _run_to_end(execution, host, log, meter, budget)
     except StartError as error:
         return RunBehavior(seconds=0, exit_code=NOT_STARTED, start_error=message_of_start(error))
     except TooLarge:
@@ -656,7 +660,7 @@ def _computed(
     handles_signals = may_handle and host.catches_signals
     if handles_signals:
         reaction_at(invocation, host.elapsed, started)  # It may ask for something else then.
-    if code in (None, _GAVE_UP):
+    if code is None:
         return RunBehavior(
             seconds=None,
             stop_code=reaction.exit_code,
@@ -664,8 +668,7 @@ def _computed(
             handles_signals=handles_signals,
             load=load,
             changes_files=host.changes > 0,
-            is_certain=code is None
-            and not files.guesses
+            is_certain=not files.guesses
             and disk.reserved < invocation.much
             and (not log or invocation.much == MUCH),  # A log grows, too.
         )
@@ -706,9 +709,10 @@ def default_reaction(argv: Sequence[str], *, is_first: bool) -> tuple[StopReacti
 
 def reaction_at(invocation: Invocation, seconds: float, started: datetime | None = None) -> StopReaction:
     """Return what a command with a trap does if it gets SIGTERM after so many seconds of its run; raise `OutsideAnswer` if nobody knows."""
-    host, execution = start_invocation(invocation, initial_files(invocation, started), started)
+    budget = AdvanceBudget()
+    host, execution = start_invocation(invocation, initial_files(invocation, budget, started), started)
     try:
-        return _run_with_signal(execution, host, seconds)
+        return _run_with_signal(execution, host, seconds, budget)
     except OutOfMemory:
         return StopReaction(0.0, KILLED)
     except (StartError, UnknownProgram, ShellSyntaxError, RecursionError):
@@ -717,30 +721,29 @@ def reaction_at(invocation: Invocation, seconds: float, started: datetime | None
         execution.close()
 
 
-def _run_with_signal(execution: Run, host: Host, at: float) -> StopReaction:
-    """Run a command that gets SIGTERM while it sleeps at a time, or earlier if it takes too many steps up to then."""
+def _run_with_signal(execution: Run, host: Host, at: float, budget: AdvanceBudget) -> StopReaction:
+    """Run a command that gets SIGTERM while it sleeps at a time."""
     reply: bytes | None = None
     signalled_at: float | None = None
-    for count in range(2 * MAX_EFFECTS):
+    iterations_after = 0
+    while True:
         try:
-            effect = execution.send(reply) if reply else next(execution)
+            effect = budget.advance(execution, reply)
         except StopIteration as stop:
             return StopReaction(
                 host.elapsed - (host.elapsed if signalled_at is None else signalled_at), stop.value
             )
         reply = None
-        if isinstance(effect, NetworkCall):
-            raise OutsideAnswer
-        if isinstance(effect, RepeatedIteration) and signalled_at is None:
+        if isinstance(effect, RepeatedIteration) and signalled_at is None and not effect.changes:
             iterations = int((at - host.elapsed) / effect.seconds) - 1
             reply = str(iterations).encode() if iterations > 0 else None
+        elif isinstance(effect, RepeatedIteration) and signalled_at is not None:
+            iterations_after += 1
+            if iterations_after > 1:  # The trap is executed at the beginning of the second.
+                break
         elif isinstance(effect, Input) and host.has_open_input:
             break
-        elif (
-            isinstance(effect, Sleep)
-            and signalled_at is None
-            and (host.elapsed + effect.seconds > at or count > MAX_EFFECTS)
-        ):
+        elif isinstance(effect, Sleep) and signalled_at is None and host.elapsed + effect.seconds > at:
             slept = min(max(at - host.elapsed, 0.0), effect.seconds)
             host.elapsed += slept
             signalled_at = host.elapsed
@@ -771,41 +774,25 @@ def termination_message(files: FileSystem, path: str) -> str:
         return ""
 
 
-def _run_to_end(execution: Run, host: Host, log: bytearray, meter: CpuMeter) -> int | None:
-    """Run a command and return its exit code; None if it is endless, `_GAVE_UP` if it exceeds the limits before that is known."""
-    commands = slept_at = 0
-    for _ in range(MAX_EFFECTS):
+def _run_to_end(
+    execution: Run, host: Host, log: bytearray, meter: CpuMeter, budget: AdvanceBudget
+) -> int | None:
+    """Run a command and return its exit code; None if it is endless."""
+    while True:
         try:
-            effect = next(execution)
+            effect = budget.advance(execution)
         except StopIteration as stop:
             code: int = stop.value
             return code
-        commands += isinstance(effect, CommandStart)
-        if isinstance(effect, NetworkCall) or commands - slept_at > _MAX_AT_ONCE:
-            raise OutsideAnswer
-        if isinstance(effect, Sleep):
-            slept_at = commands
         if isinstance(effect, Output):
             log += effect.data
             del log[:-MAX_LOG_MESSAGE]
         meter.count(effect)
         if is_endless(effect, host):
+            if host.catches_signals and isinstance(effect, RepeatedIteration) and effect.changes:
+                raise OutsideAnswer  # What it does after a signal depends on what it has changed until then.
             return None
-        if is_too_long(commands, host):
-            break
         host.elapsed += effect.seconds if isinstance(effect, Sleep) else 0
-    return None if host.elapsed > _ENDLESS_SECONDS else _GAVE_UP
-
-
-def is_too_long(commands: int, host: Host) -> bool:
-    """Return whether a command has done so much that it is not computed further: no other task of the manager runs meanwhile."""
-    if commands > MAX_COMMANDS:
-        return True
-    if host.moved_bytes <= MAX_MOVED_BYTES:
-        return False
-    # Each byte that fills memory was read and written by up to two programs.
-    filled = max((step.size for step in host.memory.steps), default=0.0)
-    return host.moved_bytes > MAX_MOVED_BYTES + 4 * filled
 
 
 def is_endless(effect: Effect, host: Host) -> bool:

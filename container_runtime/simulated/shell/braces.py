@@ -1,7 +1,7 @@
 """Brace expansion, as bash has it: `{a,b}` and `{1..3}`."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise, product
 from typing import Final
 
@@ -14,8 +14,8 @@ Atom = str | Part
 """An unquoted character, or another part."""
 
 
-def expand_braces(word: Word) -> Sequence[Word]:
-    """Return the words that a word with braces stands for."""
+def expand_braces(word: Word) -> Iterable[Word]:
+    """Yield the words that a word with braces stands for."""
     if not any(isinstance(part, Text) and not part.quoted and "{" in part.text for part in word):
         return (word,)
     atoms: list[Atom] = []
@@ -23,8 +23,8 @@ def expand_braces(word: Word) -> Sequence[Word]:
         atoms += part.text if isinstance(part, Text) and not part.quoted else [part]
     if atoms.count("{") * len(atoms) > limits.MAX_BRACE_STEPS:
         raise ExpansionError("braces stand for too many words")
-    words = _expand(atoms, 0)
-    return [tuple(_parts(expanded)) for expanded in words] if len(words) > 1 else (word,)
+    choices = _choices(atoms, 0)
+    return (tuple(_parts(expanded)) for expanded in _combinations(choices))
 
 
 def _parts(atoms: Sequence[Atom]) -> Iterator[Part]:
@@ -41,7 +41,12 @@ def _parts(atoms: Sequence[Atom]) -> Iterator[Part]:
         yield Text("".join(text), quoted=False)
 
 
-def _expand(atoms: Sequence[Atom], depth: int) -> list[list[Atom]]:
+def _combinations(choices: Sequence[Sequence[Sequence[Atom]]]) -> Iterator[list[Atom]]:
+    return ([atom for choice in combination for atom in choice] for combination in product(*choices))
+
+
+def _choices(atoms: Sequence[Atom], depth: int) -> list[list[list[Atom]]]:
+    """Return the alternatives of all parts of a word, one after the other."""
     if depth > limits.MAX_NESTED_BRACES:
         raise ExpansionError("braces are nested too deeply")
     choices: list[list[list[Atom]]] = []
@@ -58,7 +63,7 @@ def _expand(atoms: Sequence[Atom], depth: int) -> list[list[Atom]]:
             raise ExpansionError("braces stand for too many words")
         choices.append(alternatives)
         position = end
-    return [[atom for choice in combination for atom in choice] for combination in product(*choices)]
+    return choices
 
 
 def _alternatives(atoms: Sequence[Atom], start: int, depth: int) -> tuple[list[list[Atom]] | None, int]:
@@ -74,7 +79,8 @@ def _alternatives(atoms: Sequence[Atom], start: int, depth: int) -> tuple[list[l
             if commas:
                 edges = [start, *commas, position]
                 parts = [atoms[first + 1 : last] for first, last in pairwise(edges)]
-                return [expanded for part in parts for expanded in _expand(part, depth + 1)], position + 1
+                choices = (_choices(part, depth + 1) for part in parts)
+                return [expanded for each in choices for expanded in _combinations(each)], position + 1
             return _range(content), position + 1
     return None, 0
 

@@ -5,16 +5,15 @@ from math import inf
 from typing import Final, NamedTuple
 
 from . import words
+from .lasting_loops import lasts
 from .patterns import matches, parse_pattern
-from .process import CommandStart, Effect, RepeatedIteration, Run, Sleep, fill_memory
+from .process import CommandStart, Effect, RepeatedIteration, Run, Sleep, Steps, fill_memory
 from .state import LoopControl, Shell
 from .syntax import ArithmeticFor, Case, Command, CommandList, For, If, Loop
 from .variables import ReadOnlyVariable, ValueTooLong
 
 ITERATION_SECONDS: Final = 0.001
 """The duration of a loop's iteration in which no command sleeps."""
-TIMED_ITERATIONS: Final = 1_000
-"""The number of iterations that read the time, which may end the loop, before it counts as one that nothing ends."""
 
 
 class _IterationStart(NamedTuple):
@@ -46,7 +45,7 @@ class CompoundCommands(Shell):
             return 0, control.is_continue
 
     def execute_loop(self, command: Loop, *, tested: bool) -> Run:
-        code, continues, timed = 0, True, 0
+        code, continues = 0, True
         self.loops += 1
         try:
             while continues:
@@ -56,7 +55,7 @@ class CompoundCommands(Shell):
                     break
                 code, continues = yield from self._iterate(command.body, tested=tested)
                 if continues:
-                    timed = yield from self._pass_time(before, timed)
+                    yield from self._pass_time(before, command)
         except ValueTooLong:  # a loop without a number of iterations lets it grow on
             yield from fill_memory(self.process, inf)
         finally:
@@ -73,25 +72,26 @@ class CompoundCommands(Shell):
             processes.busy_seconds,
         )
 
-    def _pass_time(self, before: _IterationStart, timed: int) -> Generator[Effect, bytes | None, int]:
-        """Let time pass in an iteration without sleep; skip iterations if nothing changed since the beginning of this one.
+    def _pass_time(self, before: _IterationStart, loop: Loop | ArithmeticFor) -> Steps:
+        """Let time pass in an iteration without sleep; skip iterations if nothing but the time changed since the beginning of this one.
 
-        `timed` is the number of earlier iterations that have read the time; it is returned with this one. A loop that reads
-        the time may end at one.
+        A loop that reads the time may end as it demands.
         """
-        processes = self.process.processes
-        timed += self.process.host.time_reads != before.time_reads
+        processes, host = self.process.processes, self.process.host
         if processes.time == before.time:
             yield Sleep(ITERATION_SECONDS, cores=1.0)
-        duration = processes.time - before.time
-        depends_on_time = 0 < timed <= TIMED_ITERATIONS
-        if before.is_alone and before.changes == self.changes and duration > 0 and not depends_on_time:
-            cores = (processes.busy_seconds - before.busy_seconds) / duration
-            iterations = yield RepeatedIteration(duration, cores)
-            if iterations:
-                self.process.host.elapsed += duration * int(iterations)
-                processes.skip(duration * int(iterations))
-        return timed
+        duration, changes = processes.time - before.time, self.changes != before.changes
+        may_end = changes or host.time_reads != before.time_reads
+        if not before.is_alone or duration <= 0 or (may_end and not self._lasts(loop)):
+            return
+        cores = (processes.busy_seconds - before.busy_seconds) / duration
+        iterations = yield RepeatedIteration(duration, cores, changes)
+        if iterations:
+            host.elapsed += duration * int(iterations)
+            processes.skip(duration * int(iterations))
+
+    def _lasts(self, loop: Loop | ArithmeticFor) -> bool:
+        return isinstance(loop, Loop) and lasts(loop, self)
 
     def execute_for(self, command: For, *, tested: bool) -> Run:
         self.line = command.line
@@ -120,7 +120,7 @@ class CompoundCommands(Shell):
 
     def execute_arithmetic_for(self, command: ArithmeticFor, *, tested: bool) -> Run:
         yield from words.evaluate_word(self, command.start)
-        code, continues, timed = 0, True, 0
+        code, continues = 0, True
         self.loops += 1
         try:
             while continues:
@@ -131,7 +131,7 @@ class CompoundCommands(Shell):
                 code, continues = yield from self._iterate(command.body, tested=tested)
                 if continues:
                     yield from words.evaluate_word(self, command.step)
-                    timed = yield from self._pass_time(before, timed)
+                    yield from self._pass_time(before, command)
         finally:
             self.loops -= 1
         return code

@@ -4,7 +4,7 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from .filesystem import FileError
+from .filesystem import MAX_PATH, FileError
 from .patterns import Pieces, parse_pattern
 from .process import CommandStart, Effect, Process, count_work
 from .separators import BLANK, OTHER, mark_separators
@@ -13,6 +13,8 @@ _FILES_PER_COMMAND: Final = 50
 _FIELDS_PER_COMMAND: Final = 200
 _SPLIT_PER_COMMAND: Final = 100
 _CHARACTERS_PER_COMMAND: Final = 1 << 16
+_MAX_GLOB: Final = 4 * MAX_PATH
+"""The characters of a pattern beyond which it matches no path: most of them stand for characters of one."""
 _GLOB: Final = re.compile(r"[*?\[\]]")
 _WHITESPACE: Final = " \t\n"
 _DELIMITER: Final = re.compile(f"{BLANK}*{OTHER}{BLANK}*|{BLANK}+")
@@ -109,6 +111,8 @@ def has_pattern(field: Pieces) -> bool:
 
 def matching_files(process: Process, field: Pieces) -> Generator[Effect, bytes | None, list[str]]:
     """Return the paths that match a field as a pattern, sorted."""
+    if sum(len(text) for text, _ in field) > _MAX_GLOB:
+        return []
     paths = [""]
     for index, component in enumerate(_components(field)):
         separator = "/" if index else ""

@@ -36,6 +36,11 @@ _FOLDER_OF_ROOT: Final = frozenset(
 """Folders that are root's in every image, and may contain others that are not."""
 
 
+MAX_PATH: Final = 4095
+_MAX_NAME: Final = 255
+"""The lengths of paths, and of the names in them, that Linux allows."""
+
+
 class FileError(Exception):
     """An operation on a file failed; the message is that of the C library."""
 
@@ -67,6 +72,11 @@ class ReadOnly(FileError):
 class NoSpace(FileError):
     def __init__(self) -> None:
         super().__init__("No space left on device")
+
+
+class NameTooLong(FileError):
+    def __init__(self) -> None:
+        super().__init__("File name too long")
 
 
 class FileEntry(Struct, frozen=True, kw_only=True):
@@ -354,6 +364,7 @@ class FileSystem:
 
     def resolve(self, path: str) -> str:
         """Return a path without symbolic links; the last component need not exist."""
+        _check_length(path)
         if not self._may_have_links(path):
             return path
         remaining = path.strip("/").split("/")[::-1]
@@ -395,6 +406,7 @@ class FileSystem:
 
     def resolve_parent(self, path: str) -> str:
         """Return a path whose directories, but not its last component, are without symbolic links."""
+        _check_length(path)
         if not self._may_have_links(path):
             return path
         name = basename(path)
@@ -475,7 +487,10 @@ class FileSystem:
 
     def exists(self, path: str) -> bool:
         """Return whether a path is that of an entry; a symbolic link is followed."""
-        return self.has(self.resolve(path))
+        try:
+            return self.has(self.resolve(path))
+        except NameTooLong:
+            return False
 
     def has(self, path: str) -> bool:
         """Return whether a path is that of an entry; the last component may be a symbolic link."""
@@ -488,7 +503,10 @@ class FileSystem:
 
     def knows(self, path: str) -> bool:
         """Return whether a path is that of an entry, also where an image may have others."""
-        return self._lookup(self.resolve_parent(path)) is not None
+        try:
+            return self._lookup(self.resolve_parent(path)) is not None
+        except NameTooLong:
+            return False
 
     def refuse_unknown(self, error_of: Callable[[str], Exception | None]) -> None:
         """Have a read of a path without a file raise the error of the path, if what is not simulated may have written it."""
@@ -959,6 +977,12 @@ class FileSystem:
 
 _FORBIDDEN: Final = FileSystem()
 """The root of a process that a user may not trace."""
+
+
+def _check_length(path: str) -> None:
+    """Refuse what is no path for Linux, so that what walks through one takes bounded time."""
+    if len(path) > _MAX_NAME and (len(path) > MAX_PATH or max(map(len, path.split("/"))) > _MAX_NAME):
+        raise NameTooLong
 
 
 def _memory_for(zeros: int) -> int:

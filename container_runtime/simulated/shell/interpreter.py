@@ -20,7 +20,6 @@ from .process import (
     Run,
     Steps,
     WaitUntil,
-    count_work,
     decoded,
 )
 from .signals import exit_trap, run_pending_traps
@@ -55,8 +54,6 @@ from .variables import ReadOnlyVariable, ShellVariable
 from .words import evaluate_word
 
 _DRAIN_SECONDS: Final = 1.0
-_SCRIPT_PER_COMMAND: Final = 512
-"""The length of a script that is parsed in the time of a command."""
 
 
 def _only_command(command: Command) -> Command:
@@ -90,9 +87,9 @@ class Interpreter(CompoundCommands):
         self.status, self.line = status, line
 
     def run_text(self, text: str, *, tested: bool = False, line: int = 1) -> Run:
-        yield from count_work(len(text), _SCRIPT_PER_COMMAND)
+        script = parser.ShellScript(text, is_bash=self.is_bash, line=line)
         code = 0
-        for command in parser.parse_commands(text, is_bash=self.is_bash, line=line):
+        while (command := (yield from script.next_command())) is not None:
             code = yield from self.run(command, tested=tested)
         return code
 
@@ -202,12 +199,12 @@ class Interpreter(CompoundCommands):
 
         A shell executes the one program of `-c PROGRAM` in its own process.
         """
-        yield from count_work(len(text), _SCRIPT_PER_COMMAND)
+        script = parser.ShellScript(text, is_bash=self.is_bash)
         code = 0
         is_line = "c" in self.letters and self.depth == 0 and "\n" not in text.strip()
-        for index, command in enumerate(parser.parse_commands(text, is_bash=self.is_bash)):
-            if is_line and not index:
-                self.whole_command = _only_command(command)
+        while (command := (yield from script.next_command())) is not None:
+            if is_line:
+                self.whole_command, is_line = _only_command(command), False
             try:
                 code = yield from self.run(command)
             except (DiscardError, ReadOnlyVariable) as error:

@@ -1,6 +1,7 @@
 """The start of a command in a container: a program by its name, or a script in a shell."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct, field
@@ -15,13 +16,13 @@ from .filesystem import FileError, NoSuchFile
 from .interpreter import Interpreter
 from .invoking import NOT_EXECUTABLE, CommandNotFound, find_program, start_problem
 from .messages import message_of
-from .process import CommandStart, Host, Interrupted, Process, Run, UnknownProgram, WaitUntil, count_work
+from .process import CommandStart, Host, Interrupted, Process, Run, UnknownProgram, WaitUntil
 from .scheduling import ProcessScheduler
 from .state import OPTION_LETTERS, ShellExit
 from .streams import container_descriptors, deliver, read_line
+from .thread_turns import in_turns
 from .variables import ShellVariable
 
-_SCRIPT_PER_COMMAND: Final = 512
 _INTERRUPTED: Final = 130
 """The status of a command that SIGINT ends."""
 _NO_INTERPRETER: Final = 255
@@ -217,8 +218,11 @@ def _run_input(shell: Interpreter) -> Run:
             stream = shell.descriptors.get(0)
             line = b"" if stream is None else (yield from read_line(stream, limits.MAX_SCRIPT))
             text += line.decode("utf-8", "surrogateescape")
-            yield from count_work(len(text), _SCRIPT_PER_COMMAND)
-            if line and len(text) < limits.MAX_SCRIPT and not parser.is_complete(text):
+            if (
+                line
+                and len(text) < limits.MAX_SCRIPT
+                and not (yield from in_turns(partial(parser.is_complete, text)))
+            ):
                 continue
             shell.process.processes.take_interrupt()  # one before the command
             try:

@@ -24,6 +24,8 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9#?$!@*-]")
 _BRACED_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[#?$!@*-]")
 _OPERATION: Final = re.compile(r":?[-=+?]|##?|%%?|//|/[#%]?|:|\^\^?|,,?|@[A-Za-z]")
 _PLAIN: Final = re.compile(r"[\w./,+@%^~=:!?*{}\[\]-]+", re.ASCII)
+_LITERAL: Final = re.compile(r"""[^$`"\\}]+""")
+"""Matches text in which nothing is special within quotes, braces or a here-document."""
 _TILDE: Final = re.compile(r"~([A-Za-z0-9._-]*)(?=[/:\s;&|()<>]|$)")
 _ANSI: Final = re.compile(
     r"\\(?:x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL
@@ -45,12 +47,14 @@ class Lexer(Scanner):
         *,
         is_bash: bool = False,
         line: int = 1,
+        on_step: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(text, depth, is_bash=is_bash, line=line)
+        super().__init__(text, depth, is_bash=is_bash, line=line, on_step=on_step)
         self._parse_list = parse_list
 
     def parse_document(self, text: str) -> Word:
-        return tuple(Lexer(text, self.depth + 1, self._parse_list, is_bash=self.is_bash).quoted_parts(""))
+        inner = Lexer(text, self.depth + 1, self._parse_list, is_bash=self.is_bash, on_step=self.on_step)
+        return tuple(inner.quoted_parts(""))
 
     # --- words
 
@@ -129,6 +133,12 @@ class Lexer(Scanner):
                 literal.clear()
 
         while self.position < len(self.text):
+            self.on_step()
+            match = _LITERAL.match(self.text, self.position)
+            if match is not None:
+                literal.append(match[0])
+                self.position = match.end()
+                continue
             char = self.text[self.position]
             if end and char in end:
                 break
@@ -198,6 +208,7 @@ class Lexer(Scanner):
         content: list[str] = []
         position = self.position + 1
         while position < len(self.text) and self.text[position] != "`":
+            self.on_step()
             follower = self.text[position + 1 : position + 2]
             if (
                 self.text[position] == "\\"
@@ -210,7 +221,14 @@ class Lexer(Scanner):
         if position >= len(self.text):
             raise self.unterminated(self.position, "`", "EOF in backquote substitution")
         self.position = position + 1
-        inner = Lexer("".join(content), self.depth, self._parse_list, is_bash=self.is_bash, line=self.line)
+        inner = Lexer(
+            "".join(content),
+            self.depth,
+            self._parse_list,
+            is_bash=self.is_bash,
+            line=self.line,
+            on_step=self.on_step,
+        )
         script = self._parse_list(inner)
         if not inner.is_at_end():
             raise inner.unexpected_token()
@@ -220,12 +238,18 @@ class Lexer(Scanner):
         """Parse `$'...'`."""
         position = self.position + 2
         while position < len(self.text) and self.text[position] != "'":
+            self.on_step()
             position += 2 if self.text[position] == "\\" else 1
         if position >= len(self.text):
             raise self.unterminated(self.position, "'", _OPEN_QUOTE)
         content = self.text[self.position + 2 : position]
         self.position = position + 1
-        return _ANSI.sub(_ansi_character, content)
+
+        def character(match: re.Match[str]) -> str:
+            self.on_step()
+            return _ansi_character(match)
+
+        return _ANSI.sub(character, content)
 
     def _arithmetic(self) -> Word | None:
         """Parse `$((...))`; return None if it is a command substitution that begins with a subshell."""
@@ -244,6 +268,7 @@ class Lexer(Scanner):
         parts: list[Part] = []
         parentheses = 0
         while self.position < len(self.text):
+            self.on_step()
             char = self.text[self.position]
             if parentheses == 0 and self.text.startswith(end, self.position):
                 self.position += len(end)

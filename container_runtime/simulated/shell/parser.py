@@ -1,13 +1,14 @@
 """The parser of the shell: lists, pipelines and compound commands. It does not expand or execute them."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from typing import Final
 
 from . import limits
 from .conditional_parser import parse_conditional
 from .lexer import Lexer
+from .process import Effect
 from .simple_parser import parse_redirects, parse_simple
 from .syntax import (
     ArithmeticCommand,
@@ -29,6 +30,7 @@ from .syntax import (
     Text,
     Word,
 )
+from .thread_turns import in_turns
 
 _FUNCTION: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.:-]*)[ \t]*\([ \t]*\)")
 _BASH_FUNCTION: Final = re.compile(r"([^\s$'\"`\\;&|<>(){}#!=~*?\[\]]+)[ \t]*\([ \t]*\)")
@@ -38,23 +40,30 @@ _RESERVED: Final = frozenset(["then", "elif", "else", "fi", "do", "done", "esac"
 _LIST_ENDS: Final = frozenset([")", ";;", ";&", ";;&"])
 
 
-def parse(text: str) -> Command:
-    """Return the script as a command; raise `ShellSyntaxError` if it is invalid or not supported."""
-    items = tuple((";", command) for command in parse_commands(text))
-    return items[0][1] if len(items) == 1 else CommandList(items)
+class ShellScript:
+    """A script, of which each command, up to the end of a line, is parsed before the rest is, as a shell does."""
 
+    def __init__(self, text: str, *, is_bash: bool = False, line: int = 1) -> None:
+        if len(text) > limits.MAX_SCRIPT:
+            raise ShellSyntaxError("the script is too long")
+        self._lexer = Lexer(text, 0, _list, is_bash=is_bash, line=line)
 
-def parse_commands(text: str, *, is_bash: bool = False, line: int = 1) -> Iterator[Command]:
-    """Yield each command of a script, up to the end of a line, before the rest is parsed, as a shell does."""
-    if len(text) > limits.MAX_SCRIPT:
-        raise ShellSyntaxError("the script is too long")
-    lexer = Lexer(text, 0, _list, is_bash=is_bash, line=line)
-    try:
-        while lexer.has_next_line():
-            yield _line(lexer)
-    except ShellSyntaxError as error:
-        error.line = error.line or lexer.line
-        raise
+    def next_command(self) -> Generator[Effect, bytes | None, Command | None]:
+        """Return the next command; None at the end. Raise `ShellSyntaxError` if it is invalid or not supported."""
+        start = self._lexer.mark()
+
+        def parse_next(on_step: Callable[[], None]) -> Command | None:
+            self._lexer.reset(start, on_step)
+            return self._parse_next()
+
+        return (yield from in_turns(parse_next))
+
+    def _parse_next(self) -> Command | None:
+        try:
+            return _line(self._lexer) if self._lexer.has_next_line() else None
+        except ShellSyntaxError as error:
+            error.line = error.line or self._lexer.line
+            raise
 
 
 def _line(lexer: Lexer) -> Command:
@@ -71,9 +80,9 @@ def _line(lexer: Lexer) -> Command:
     return command
 
 
-def is_complete(text: str) -> bool:
+def is_complete(text: str, on_step: Callable[[], None] = lambda: None) -> bool:
     """Return whether a text is a script that does not need more lines; invalid ones do not."""
-    lexer = Lexer(text, 0, _list)
+    lexer = Lexer(text, 0, _list, on_step=on_step)
     try:
         while lexer.has_next_line():
             if _and_or_lists(lexer, is_line=True) is None:

@@ -50,11 +50,13 @@ class CommandStart(Struct, frozen=True):
 
 
 class RepeatedIteration(Struct, frozen=True):
-    """An iteration of a loop that lasted `seconds` and changed nothing; the reply is the number of iterations to skip."""
+    """An iteration of a loop that never ends by itself, and lasted `seconds`; the reply is the number of iterations to skip."""
 
     seconds: float
     cores: float = 0.0
     """The cores that it kept busy."""
+    changes: bool = False
+    """Whether it changed something, so that no iteration is like it, and none can be skipped."""
 
 
 class NetworkCall(Struct, frozen=True):

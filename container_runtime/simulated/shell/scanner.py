@@ -2,7 +2,8 @@
 
 import re
 from bisect import bisect_right
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from . import limits
 from .syntax import HereDocument, IncompleteScript, ShellSyntaxError, Text, Word
@@ -14,11 +15,32 @@ _ESCAPED: Final = re.compile(r"\\([\s\S])")
 _OPERATOR: Final = re.compile(r"&&|\|\||\|&|;;&|;;|;&|[;&|()\n]")
 _REDIRECT: Final = re.compile(r"<<<|<<|<>|>>|>&|<&|>\||<|>")
 _RESERVED: Final = frozenset(["!", "then", "elif", "else", "fi", "do", "done", "esac", "}", "in"])
+_KEYWORD: Final = re.compile(r"[^ \t\n;&|()<>]*")
 BREAKS: Final = frozenset(" \t\n;&|()<>")
 
 
+class _Mark(NamedTuple):
+    text: str
+    depth: int
+    position: int
+    newlines: int
+    newlines_end: int
+    joined_span: tuple[int, int]
+    joined_lines: int
+
+
 class Scanner:
-    def __init__(self, text: str, depth: int, *, is_bash: bool = False, line: int = 1) -> None:
+    def __init__(
+        self,
+        text: str,
+        depth: int,
+        *,
+        is_bash: bool = False,
+        line: int = 1,
+        on_step: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_step` is called in each step that takes about a microsecond."""
+        self.on_step = on_step
         self.text = text
         self.is_bash = is_bash
         self.depth = depth
@@ -39,6 +61,33 @@ class Scanner:
         self._newlines_end = max(self.position, self._newlines_end)
         return self._first_line + self._newlines + bisect_right(self._joined_lines, self.position)
 
+    def mark(self) -> _Mark:
+        """Return the state at the beginning of a line, for `reset`."""
+        return _Mark(
+            self.text,
+            self.depth,
+            self.position,
+            self._newlines,
+            self._newlines_end,
+            self._joined_span,
+            len(self._joined_lines),
+        )
+
+    def reset(self, mark: _Mark, on_step: Callable[[], None]) -> None:
+        self.on_step = on_step
+        (
+            self.text,
+            self.depth,
+            self.position,
+            self._newlines,
+            self._newlines_end,
+            self._joined_span,
+            joined,
+        ) = mark
+        del self._joined_lines[joined:]
+        self.documents = []
+        self.has_open_document = False
+
     def enter(self) -> None:
         self.depth += 1
         if self.depth > limits.MAX_NESTED_COMMANDS:
@@ -54,6 +103,7 @@ class Scanner:
 
     def join_lines(self, start: int) -> None:
         """Remove the line continuations from a position to the next quote, expansion, comment or end of a line."""
+        self.on_step()
         if self._joined_span[0] <= start < self._joined_span[1]:
             return
         text = self.text
@@ -62,6 +112,7 @@ class Scanner:
         parts: list[str] = []
         end = 0
         for escape in _ESCAPED.finditer(text, start, match.end()):
+            self.on_step()
             if escape[1] == "\n":
                 self._joined_lines.append(escape.start() - 2 * len(parts))
                 parts.append(text[end : escape.start()])
@@ -114,10 +165,9 @@ class Scanner:
     def keyword(self) -> str:
         """Return the plain word that is next, without consuming it."""
         self.skip_blanks()
-        end = self.position
-        while end < len(self.text) and self.text[end] not in BREAKS:
-            end += 1
-        return self.text[self.position : end]
+        match = _KEYWORD.match(self.text, self.position)
+        assert match is not None
+        return match[0]
 
     def accept_keyword(self, word: str) -> bool:
         self.skip_lines()
@@ -182,6 +232,7 @@ class Scanner:
     def _read_document(self, document: HereDocument) -> Word:
         lines = []
         while self.position < len(self.text):
+            self.on_step()
             end = self.text.find("\n", self.position)
             end = len(self.text) if end < 0 else end
             line = self.text[self.position : end]

@@ -1,6 +1,7 @@
 """The expansion of words: to fields, to one text, and to a pattern."""
 
 from collections.abc import Callable, Generator, Sequence
+from itertools import chain
 from typing import Final
 
 from . import limits
@@ -14,6 +15,7 @@ from .state import ExpansionTooLong, Shell
 from .streams import TextStream
 from .syntax import Arithmetic, Parameter, Part, ProcessSubstitution, Substitution, Text, Tilde, Word
 
+_WORDS_PER_COMMAND: Final = 20
 _FIELDS_PER_COMMAND: Final = 100
 _CHARACTERS_PER_COMMAND: Final = 1 << 16
 _EXPRESSION_PER_COMMAND: Final = 100
@@ -29,13 +31,17 @@ def expand_words(shell: Shell, words: Sequence[Word]) -> Generator[Effect, bytes
     """Return the fields of all words."""
     fields: list[str] = []
     size = 0
-    for word in words:
-        for expanded_word in expand_braces(word) if "braceexpand" in shell.options else (word,):
-            added = yield from _fields(shell, expanded_word, limits.MAX_EXPANDED - size)
-            size += _weight(added)
-            if size > limits.MAX_EXPANDED:
-                raise ExpansionTooLong(_TOO_LONG)
-            fields += added
+    expanded_words = (
+        chain.from_iterable(map(expand_braces, words)) if "braceexpand" in shell.options else words
+    )
+    for number, expanded_word in enumerate(expanded_words, start=1):
+        if not number % _WORDS_PER_COMMAND:
+            yield CommandStart()
+        added = yield from _fields(shell, expanded_word, limits.MAX_EXPANDED - size)
+        size += _weight(added)
+        if size > limits.MAX_EXPANDED:
+            raise ExpansionTooLong(_TOO_LONG)
+        fields += added
     return fields
 
 

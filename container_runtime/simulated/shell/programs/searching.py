@@ -14,6 +14,7 @@ from mockube.container_runtime.simulated.shell.filesystem import FileError, File
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.posix_matches import SearchSteps, find_matches
 from mockube.container_runtime.simulated.shell.process import (
+    CommandStart,
     Effect,
     Process,
     Program,
@@ -44,6 +45,7 @@ _LONG: Final = {
 
 _SEARCHED_AT_ONCE: Final = 2048
 _LINES_PER_COMMAND: Final = 15
+_OUTPUT_PER_COMMAND: Final = 10
 
 
 class _Search(Struct, kw_only=True):
@@ -157,10 +159,15 @@ def _feed(file: "_FileSearch", data: bytes) -> Steps:
         yield from _write(file, file.feed(part))
 
 
-def _write(file: "_FileSearch", text: str) -> Steps:
+def _write(file: "_FileSearch", texts: Iterator[str]) -> Steps:
+    output: list[str] = []
+    for text in texts:
+        output.append(text)
+        if not len(output) % _OUTPUT_PER_COMMAND:
+            yield CommandStart()
     yield from file.count_steps()
-    if text:
-        yield write_text(text)
+    if output:
+        yield write_text("".join(output))
 
 
 def _files(
@@ -231,47 +238,45 @@ class _FileSearch:
         yield from self._search.steps.count()
         yield from self._search.match_steps.count()
 
-    def feed(self, block: bytes) -> str:
-        """Search more of the file; return the output."""
+    def feed(self, block: bytes) -> Iterator[str]:
+        """Search more of the file; yield the output."""
         first, *others = block.split(b"\n")
         self._rest += first
         if len(self._rest) > limits.MAX_INPUT:
             raise ProgramUsageError("the input is too long", 2)
         if not others:
-            return ""
+            return
         lines = [bytes(self._rest), *others[:-1]]
         self._rest = bytearray(others[-1])
-        return self._search_lines(lines)
+        yield from self._search_lines(lines)
 
-    def finish(self) -> str:
-        """Return the output at the end of the file."""
+    def finish(self) -> Iterator[str]:
+        """Yield the output at the end of the file."""
         options, rest = self._search.options, bytes(self._rest)
-        text = self._search_lines([rest] if rest else [])
+        yield from self._search_lines([rest] if rest else [])
         if "q" in options:
-            return ""
+            return
         if "c" in options:
-            return f"{self._title}:{self._matches}\n" if self._search.shows_names else f"{self._matches}\n"
-        if options.has_any("lL"):
-            return f"{self._title}\n" if self.has_result else ""
-        self._search.has_output = self._search.has_output or self._last_shown >= 0
-        return text
+            yield f"{self._title}:{self._matches}\n" if self._search.shows_names else f"{self._matches}\n"
+        elif options.has_any("lL"):
+            yield from [f"{self._title}\n"] if self.has_result else ()
+        else:
+            self._search.has_output = self._search.has_output or self._last_shown >= 0
 
-    def _search_lines(self, lines: Sequence[bytes]) -> str:
+    def _search_lines(self, lines: Sequence[bytes]) -> Iterator[str]:
         search = self._search
         search.lines += len(lines)
         if search.lines > limits.MAX_LINES:
             raise ProgramUsageError("the input has too many lines", 2)
         search.steps.add(search.instructions * (sum(map(len, lines)) + len(lines)))
-        output: list[str] = []
         may_end_early = self._stops_at_first or "m" in search.options
         for line in lines:
             if may_end_early and self.is_done:
                 break
-            output += self._search_line(line.decode("utf-8", "surrogateescape"))
+            yield from self._search_line(line.decode("utf-8", "surrogateescape"))
             self._index += 1
         if search.steps.total > limits.MAX_GREP_STEPS:
             raise ProgramUsageError("the pattern is too large for this input", 2)
-        return "".join(output)
 
     def _search_line(self, line: str) -> Iterator[str]:
         search = self._search

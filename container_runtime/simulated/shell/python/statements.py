@@ -7,7 +7,7 @@ from math import inf
 from operator import iadd, iand, ior, isub, ixor
 from typing import Any, Final
 
-from mockube.container_runtime.simulated.shell.compound_commands import ITERATION_SECONDS, TIMED_ITERATIONS
+from mockube.container_runtime.simulated.shell.compound_commands import ITERATION_SECONDS
 from mockube.container_runtime.simulated.shell.process import RepeatedIteration, Sleep
 
 from . import costs
@@ -42,6 +42,41 @@ def _breaks(node: ast.For | ast.While) -> bool:
 def _never_ends(node: ast.While) -> bool:
     """Return whether a loop goes on until an error ends it."""
     return isinstance(node.test, ast.Constant) and bool(node.test.value) and not _breaks(node)
+
+
+_LASTING: Final = (
+    *(ast.Expr, ast.Call, ast.AugAssign, ast.Add, ast.Mult, ast.Sub, ast.BinOp, ast.Constant, ast.keyword),
+    *(ast.Name, ast.Attribute, ast.Load, ast.Store, ast.JoinedStr, ast.FormattedValue, ast.Pass),
+)  # fmt: skip
+_LASTING_CALLS: Final = frozenset(
+    {
+        "print",
+        "time.sleep",
+        "time.time",
+        "time.ctime",
+        "time.strftime",
+        "datetime.now",
+        "datetime.datetime.now",
+        "random.random",
+        "sys.stdout.flush",
+    }
+)
+
+
+def _lasts(node: ast.While) -> bool:
+    """Return whether a loop certainly goes on for ever: it only prints, sleeps and counts."""
+    parts = [part for statement in node.body for part in ast.walk(statement)]
+    return (
+        _never_ends(node)
+        and all(isinstance(part, _LASTING) for part in parts)
+        and all(ast.unparse(part.func) in _LASTING_CALLS for part in parts if isinstance(part, ast.Call))
+        and all(isinstance(part.value, ast.Constant) for part in parts if isinstance(part, ast.AugAssign))
+        and all(
+            type(part.value.value) is int
+            for part in parts
+            if isinstance(part, ast.AugAssign) and isinstance(part.value, ast.Constant)
+        )
+    )
 
 
 _CHANGED_BY: Final = (
@@ -276,7 +311,7 @@ class Statements(Calls):
         return (yield self.block(node.body if (yield self.truth(test)) else node.orelse, frame))
 
     def _while(self, node: ast.While, frame: Frame) -> Code:
-        timed = count = 0
+        count = 0
         while True:
             before = self._iteration_start()
             test = yield node.test, frame
@@ -295,28 +330,30 @@ class Statements(Calls):
                 return control
             if self.handlers and self.process.processes.has_signals():
                 yield self.handle_signals()
-            timed = yield self._end_iteration(before, timed)
+            yield self._end_iteration(before, node)
 
     def _iteration_start(self) -> tuple[int, float, int, float]:
         processes, host = self.process.processes, self.process.host
         return self.changes, processes.time, host.time_reads, processes.busy_seconds
 
-    def _end_iteration(self, before: tuple[int, float, int, float], timed: int) -> Code:
-        """Skip iterations if nothing has changed since the beginning of this one, as the loops of shells do."""
-        changes, time, reads, busy = before
+    def _end_iteration(self, before: tuple[int, float, int, float], node: ast.While) -> Code:
+        """Skip iterations if nothing but the time has changed since the beginning of this one, as the loops of shells do."""
+        number, time, reads, busy = before
         processes, host = self.process.processes, self.process.host
-        if changes != self.changes or not processes.is_alone():
-            return timed
-        timed += host.time_reads != reads
+        changes = self.changes != number
+        may_end = changes or host.time_reads != reads
+        if not processes.is_alone() or (may_end and not self.fact(_lasts, node)):
+            return None
         if processes.time == time:
             yield Sleep(ITERATION_SECONDS, cores=1.0)
         duration = processes.time - time
-        if duration > 0 and not 0 < timed <= TIMED_ITERATIONS:
-            iterations = yield RepeatedIteration(duration, (processes.busy_seconds - busy) / duration)
+        if duration > 0:
+            cores = (processes.busy_seconds - busy) / duration
+            iterations = yield RepeatedIteration(duration, cores, changes)
             if iterations:
                 host.elapsed += duration * int(iterations)
                 processes.skip(duration * int(iterations))
-        return timed
+        return None
 
     def _for(self, node: ast.For, frame: Frame) -> Code:
         source = yield node.iter, frame

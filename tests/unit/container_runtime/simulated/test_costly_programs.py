@@ -2,6 +2,8 @@
 
 import asyncio
 import resource
+from math import inf
+from time import process_time
 
 import pytest
 
@@ -9,6 +11,7 @@ from mockube.container_runtime.behavior import KILLED
 from mockube.container_runtime.runtime import ExecRequest
 from mockube.container_runtime.simulated.client_pace import ClientPace
 from mockube.container_runtime.simulated.execution import run_to_end
+from mockube.container_runtime.simulated.programs.program import ANY_YEAR, CommandContext, program_of
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import CommandStart
@@ -17,13 +20,16 @@ from mockube.container_runtime.streams import StreamsClosed
 from tests.support.container_runtimes import ClientStreams
 from tests.support.event_loop import yield_to_loop
 from tests.support.hostile.costly_programs import costly_program, longest_stall, run_for
+from tests.support.images import IMAGES
 from tests.support.instant_clock import InstantClock
-from tests.support.running_containers import Cluster
+from tests.support.running_containers import Cluster, shell
 
 BOUND = 0.05
 """Seconds of CPU time for which a program may use the loop at once."""
 ATTEMPTS = 3
 """A program that takes longer is measured again: the memory of a busy machine is slow at times."""
+CHUNK = 125
+"""Random programs of one test."""
 ENDLESS = ("sh", "-c", "cat /dev/zero | head -c 20000000000000 | wc -c")
 CONTAINER = {"name": "c", "image": "busybox", "command": ["sleep", "1000"]}
 GROWTH = 600 << 10
@@ -47,6 +53,12 @@ KNOWN = [
     "f() { f | f; }; f",
     "while :; do sleep 100 & done",
     "factor 999999999989",
+    "cat /files/line | sh",
+    "x=$(head -c 700000 /dev/zero | tr '\\0' a); echo \"$x\"* | wc; test -e $x/$x; cat /${x//a//a}",
+    "for i in {1..9999}; do :; done; echo {a,b}{c,d}{1..2400} | wc",
+    "x=$(yes 'if true; then :; fi;' | head -9000); eval \"f() { $x }\"; eval \"$x\"",
+    "eval \"echo $(yes '`:`' | head -40000 | tr '\\n' ' ')\"",
+    "eval \"a=( $(seq 1 40000 | tr '\\n' ' ') )\"; eval \"cat <<X $(yes '$a' | head -50000)\"",
 ]  # fmt: skip
 
 
@@ -72,6 +84,46 @@ def test_a_costly_script_of_python_shares_the_loop(script):
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("script", KNOWN)
+def test_costly_script_is_computed_in_advance_only_in_part(script):
+    assert time_in_advance(["bash", "-c", script]) < BOUND
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("start", range(0, 2_000, CHUNK))
+def test_2000_random_costly_programs_are_computed_in_advance_only_in_part(start):
+    slow = {}
+    for seed in range(start, start + CHUNK):
+        argv = costly_program(seed)
+        if (seconds := time_in_advance(argv)) >= BOUND:
+            slow[seed] = (seconds, argv)
+    assert not slow
+
+
+def time_in_advance(argv):
+    """Return the CPU time in which the command of a container is computed before it runs."""
+    container, longest = {"name": "c", "image": "python:3.11.7", "command": argv}, inf
+    for attempt in range(ATTEMPTS):
+        before = process_time()
+        program_of(
+            IMAGES,
+            container,
+            CommandContext(year=ANY_YEAR + attempt),
+        )
+        if (longest := min(longest, process_time() - before)) < BOUND:
+            break
+    return longest
+
+
+@pytest.mark.thorough
+async def test_container_that_does_much_ends_as_its_script_says():
+    cluster = Cluster(shell("seq 3000 | while read x; do :; done; sleep 1; exit 3"), restartPolicy="Never")
+    cluster.runtime.start_container(cluster.pod, "c", 0)
+    await cluster.advance(120)
+    assert cluster.end().code == 3
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(20))
 def test_random_costly_programs_share_the_loop(seed):
     argv = costly_program(seed)
@@ -79,10 +131,11 @@ def test_random_costly_programs_share_the_loop(seed):
 
 
 @pytest.mark.release
-def test_5000_random_costly_programs_share_the_loop():
+@pytest.mark.parametrize("start", range(0, 5_000, CHUNK))
+def test_5000_random_costly_programs_share_the_loop(start):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     slow = {}
-    for seed in range(5_000):
+    for seed in range(start, start + CHUNK):
         argv = costly_program(seed)
         if (seconds := stall_of(argv, 200)) >= BOUND:
             slow[seed] = (seconds, argv)

@@ -40,6 +40,11 @@ async def test_value_that_is_larger_than_the_memory(command):
     assert await end_of(container, memory="20Mi") == (137, "OOMKilled")
 
 
+@pytest.mark.thorough
+async def test_line_that_is_larger_than_the_memory():
+    assert await end_of(shell("head -c 200M /dev/zero | tail"), memory="100Mi") == (137, "OOMKilled")
+
+
 @pytest.fixture
 def few_elements(monkeypatch):
     monkeypatch.setattr(limits, "MAX_PYTHON_ELEMENTS", 10_000)

@@ -30,7 +30,6 @@ def load_of(*argv):
         ("stress --cpu 2", 2.0),
         ("stress-ng -c 3", 3.0),
         ("stress -cpus 2", 2.0),
-        ("yes >/dev/null & yes >/dev/null & wait", 2.0),
         ("sleep 1000", 0.0),
         ("while true; do sleep 5; done", 0.0),
         ("tail -f /dev/null", 0.0),

@@ -204,7 +204,7 @@ def test_data_that_a_script_moves_count_as_its_commands(size, is_certain):
 @pytest.mark.parametrize(("size", "is_certain"), [(100, True), (90_000, False)])
 def test_searches_of_a_script_count_as_its_commands(search, size, is_certain):
     text = f"shopt -s extglob; s=$(seq 1 {size} | tr '0-9' 'x' | tr -d '\\n'); s=${{s:0:{size}}}"
-    script = f"{text}; for i in {{1..60}}; do {search}; done > /dev/null; exit 3"
+    script = f"{text}; for i in {{1..20}}; do {search}; done > /dev/null; exit 3"
     assert parsed_program("bash", "-c", script, image="debian").is_certain is is_certain
 
 
@@ -254,3 +254,34 @@ def test_every_user_writes_the_message_of_a_container(path):
 @pytest.mark.parametrize(("path", "may_exist"), [("/proc/1/status", True), ("/proc/12/status", False)])
 def test_only_the_first_process_may_have_files_that_are_not_computed(path, may_exist):
     assert FileSystem({}, is_partial=True).may_exist(path) is may_exist
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param("seq 3000 | while read x; do :; done; sleep 1; exit 3", id="works at first"),
+        pytest.param("for i in $(seq 3000); do sleep 1; done; exit 3", id="sleeps again and again"),
+        pytest.param("i=0; while [ $i -lt 9000 ]; do i=$((i+1)); sleep 1; done; exit 3", id="counts to an end"),
+        pytest.param("i=0; while true; do i=$((9000/(9000-i))); i=$((i+1)); sleep 1; done", id="fails at last"),
+        pytest.param("i=0; while true; do [ $i -gt 999 ] && exit 3; i=$((i+1)); sleep 1; done", id="exits at last"),
+        pytest.param("trap 'exit $i' TERM; while true; do i=$((i+1)); sleep 1; done", id="ends by a trap"),
+    ],
+)  # fmt: skip
+def test_script_that_does_too_much_in_advance_does_not_count_as_endless(script):
+    assert not parsed_program("sh", "-c", script).is_certain
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param("while true; do date; sleep 5; done", id="prints the time"),
+        pytest.param("i=0; while true; do echo $i: $(date); i=$((i+1)); sleep 1; done", id="counts"),
+        pytest.param("i=0; while :; do i=$(expr $i + 1); [ $i -gt 5 ] && echo $i; sleep 1; done", id="counts by expr"),
+        pytest.param("i=0; until false; do if [ $i = 3 ]; then echo 3; fi; i=$((i%7+1)); sleep 1; done", id="has a condition"),
+        pytest.param("trap 'echo $(date); exit 4' TERM; while true; do sleep 1; done", id="has a trap"),
+        pytest.param("while true; do echo x >> /tmp/log; sleep 1; done", id="writes"),
+    ],
+)  # fmt: skip
+def test_loop_that_nothing_in_it_can_leave_is_endless(script):
+    program = parsed_program("sh", "-c", script)
+    assert (program.seconds, program.is_certain) == (None, True)
