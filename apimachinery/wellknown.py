@@ -95,6 +95,7 @@ TAINT_DISK_PRESSURE: Final = "node.kubernetes.io/disk-pressure"
 TAINT_PID_PRESSURE: Final = "node.kubernetes.io/pid-pressure"
 TAINT_NETWORK_UNAVAILABLE: Final = "node.kubernetes.io/network-unavailable"
 TAINT_OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+TAINT_CONTROL_PLANE: Final = "node-role.kubernetes.io/control-plane"
 
 # --- reasons of status causes, beside those of field errors
 

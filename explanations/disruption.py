@@ -9,7 +9,9 @@ from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import PODS, GroupResource
 from mockube.apimachinery.labels import SelectorError, from_label_selector
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD
+from mockube.apimachinery.wellknown import ANNOTATION_MIRROR_POD, TAINT_CONTROL_PLANE
+from mockube.client.component_helpers.tolerations import find_untolerated_taint
+from mockube.component_base.counted import counted
 
 from .commands import explanation_command, kubectl
 from .explanation import (
@@ -22,13 +24,16 @@ from .explanation import (
     no_problem,
     unknown,
 )
-from .facts import Facts
+from .facts import Facts, Member
 from .members import MAX_EXPLAINED, is_terminal, related_of
+from .node_rejections import TAINTS_OF_CONTROLLERS, taint_text
 from .partitions import explain_cut_off
 from .pods import explain_pod
 from .records import condition_evidence, find_events, unobserved
-from .remedies import MERGE, patched, uncordoned
+from .remedies import MERGE, patched, uncordoned, untainted
 
+_EXCLUDING: Final = ("NoSchedule", "NoExecute")
+"""The effects of taints that keep pods off a node."""
 BUDGETS: Final = GroupResource("policy", "poddisruptionbudgets")
 
 
@@ -125,6 +130,30 @@ def _looser(budget: ReadOnlyTree, healthy: int) -> Iterator[Remedy]:
 
 
 def explain_node(node: ReadOnlyTree, facts: Facts) -> Explanation:
+    found, taints = _explain_node(node, facts), _own_taints(node)
+    return replace(
+        found,
+        evidence=[
+            *found.evidence,
+            *(Evidence(text=taint_text(each), source="spec.taints") for each in taints),
+        ],
+        origins=[
+            *found.origins,
+            *(Origin.of(node, "spec", "taints", Member(each["key"])) for each in taints),
+        ],
+    )
+
+
+def _own_taints(node: ReadOnlyTree) -> Sequence[ReadOnlyTree]:
+    """Return the taints of a node that keep pods off it, and that no controller has set."""
+    return [
+        each
+        for each in (node.get("spec") or {}).get("taints") or ()
+        if each["effect"] in _EXCLUDING and each["key"] not in TAINTS_OF_CONTROLLERS
+    ]
+
+
+def _explain_node(node: ReadOnlyTree, facts: Facts) -> Explanation:
     ready = conditions.get(node, "Ready")
     if ready is None:
         return unknown("no kubelet has reported the state of the node")
@@ -145,7 +174,31 @@ def explain_node(node: ReadOnlyTree, facts: Facts) -> Explanation:
             cause=f"the node has {pressures[0]['type']}: {pressures[0].get('message')}",
             evidence=[*map(condition_evidence, pressures)],
         )
-    return no_problem("the node is ready", condition_evidence(ready))
+    return _tainted(node, ready, facts) or no_problem("the node is ready", condition_evidence(ready))
+
+
+def _tainted(node: ReadOnlyTree, ready: ReadOnlyTree, facts: Facts) -> Explanation | None:
+    """Explain a node that keeps pods off it by its taints; None if it has none but that of the control plane."""
+    taints = [each for each in _own_taints(node) if each["key"] != TAINT_CONTROL_PLANE]
+    if not taints:
+        return None
+    waiting = [
+        pod
+        for pod in facts.list(PODS)
+        if not pod["spec"].get("nodeName")
+        and not is_terminal(pod)
+        and find_untolerated_taint(pod["spec"], taints, _EXCLUDING) is not None
+    ]
+    pods = f"; {counted(len(waiting), 'pod that waits for a node does', 'pods that wait for a node do')} not tolerate it"
+    return Explanation(
+        cause=f"the node is ready, and takes only pods that tolerate {', '.join(map(taint_text, taints))}{pods if waiting else ''}",
+        evidence=[condition_evidence(ready)],
+        remedies=[untainted(f"Remove the taint {taint_text(each)}:", node, each) for each in taints],
+        related=[
+            Related(object=ObjectName.of(pod), cause="has no node, and does not tolerate it")
+            for pod in waiting
+        ],
+    )
 
 
 def _not_ready(node: ReadOnlyTree, ready: ReadOnlyTree, facts: Facts) -> Explanation:

@@ -11,6 +11,7 @@ from mockube.apimachinery.quantity import Format, Quantity
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
     LABEL_HOSTNAME,
+    TAINT_CONTROL_PLANE,
     TAINT_DISK_PRESSURE,
     TAINT_MEMORY_PRESSURE,
     TAINT_NETWORK_UNAVAILABLE,
@@ -32,14 +33,14 @@ from .commands import explanation_command
 from .explanation import Origin, Remedy
 from .facts import Facts, Member
 from .owners import changed_in, template_change, template_origin, template_owner
-from .remedies import deleted, labelled, uncordoned, untainted
+from .remedies import JSON, deleted, labelled, patched, uncordoned, untainted
 
 TAINTS: Final = "TaintToleration"
 UNSCHEDULABLE: Final = "NodeUnschedulable"
 RESOURCES: Final = "NodeResourcesFit"
 VALUE: Final = "VALUE"
 """In place of the value of a label that no node has."""
-_OF_CONTROLLERS: Final = frozenset(
+TAINTS_OF_CONTROLLERS: Final = frozenset(
     {
         TAINT_NOT_READY,
         TAINT_UNREACHABLE,
@@ -147,6 +148,12 @@ def untolerated_taint(pod: PodInfo, node: NodeInfo) -> ReadOnlyTree | None:
     return find_untolerated_taint(pod.spec, taints, ("NoSchedule", "NoExecute"))
 
 
+def is_reserved(pod: PodInfo, node: NodeInfo) -> bool:
+    """Return whether a node keeps the pod out as one of the control plane."""
+    taints = [each for each in node.taints if each["key"] == TAINT_CONTROL_PLANE]
+    return find_untolerated_taint(pod.spec, taints, ("NoSchedule", "NoExecute")) is not None
+
+
 def taint_text(taint: ReadOnlyTree) -> str:
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint['key']}{value}:{taint['effect']}"
@@ -168,21 +175,34 @@ def _taint_remedies(rejected: Rejected) -> Iterator[Remedy]:
     pod = rejected.pod
     for node in rejected.nodes:
         taint = untolerated_taint(pod, node)
-        if taint is not None and taint["key"] in _OF_CONTROLLERS:
+        if taint is not None and taint["key"] in TAINTS_OF_CONTROLLERS:
             yield Remedy(
                 text=f"Why a controller has set the taint {taint_text(taint)} of {node.name}:",
                 command=explanation_command("node", "", node.name),
             )
             return
         if taint is not None:
-            toleration = {name: value for name, value in taint.items() if name in ("key", "value", "effect")}
-            if not taint.get("value"):
-                toleration["operator"] = "Exists"
-            tolerations = [*(pod.spec.get("tolerations") or ()), toleration]
-            text, change = f"Let the pod tolerate {taint_text(taint)}", {"tolerations": tolerations}
-            yield template_change(rejected.tree, rejected.facts, text, change, is_mutable=True)
-            yield untainted(f"Remove the taint from {node.name}:", node.node, taint)
+            yield _toleration(rejected, taint)
+            if taint["key"] != TAINT_CONTROL_PLANE:
+                yield untainted(f"Remove the taint from {node.name}:", node.node, taint)
             return
+
+
+def _toleration(rejected: Rejected, taint: ReadOnlyTree) -> Remedy:
+    """Return the change by which a pod, or those that are made with it, tolerates a taint."""
+    toleration = {name: value for name, value in taint.items() if name in ("key", "value", "effect")}
+    if not taint.get("value"):
+        toleration["operator"] = "Exists"
+    tolerations, text = (
+        rejected.pod.spec.get("tolerations") or (),
+        f"Let the pod tolerate {taint_text(taint)}",
+    )
+    if tolerations and meta.controller_of(rejected.tree) is None:  # none may be removed from a pod
+        patch = [{"op": "add", "path": "/spec/tolerations/-", "value": toleration}]
+        return patched(f"{text}:", rejected.tree, patch, media_type=JSON)
+    others = [each for each in tolerations if each.get("key") not in TAINTS_OF_CONTROLLERS]
+    change = {"tolerations": [*others, toleration]}
+    return template_change(rejected.tree, rejected.facts, text, change, is_mutable=True)
 
 
 def _cordon_origins(rejected: Rejected) -> Iterator[Origin]:
@@ -396,8 +416,8 @@ def _pods_nearby(rejected: Rejected, key: str) -> Iterator[PodInfo]:
 def _affinity_causes(rejected: Rejected) -> Iterator[AffinityRule]:
     """Yield the rules of affinity that reject a node."""
     yield from _unmet_affinity(rejected)
-    yield from _own_anti_affinity(rejected)
-    yield from _anti_affinity_of_others(rejected)
+    own = [*_own_anti_affinity(rejected)]
+    yield from own or _anti_affinity_of_others(rejected)  # those of the same template have the same rule
 
 
 def _unmet_affinity(rejected: Rejected) -> Iterator[AffinityRule]:

@@ -1,7 +1,7 @@
 """Why no node takes a pod: the filters of the scheduler judge all nodes again, and their verdict is compared with the recorded one."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Final
@@ -36,7 +36,14 @@ from .explanation import (
     unknown,
 )
 from .facts import Facts
-from .node_rejections import PLUGINS, TAINTS, UNSCHEDULABLE, Rejected, untolerated_taint
+from .node_rejections import (
+    PLUGINS,
+    TAINTS,
+    UNSCHEDULABLE,
+    Rejected,
+    is_reserved,
+    untolerated_taint,
+)
 from .owners import template_origin, template_owner
 from .records import condition_evidence, find_events
 from .remedies import JSON, patched, template_patch
@@ -174,14 +181,14 @@ class _Snapshot:
         rejections = _without_cordon_taints(info, snapshot.nodes, all_rejections)
         remedies = [remedy for each in claims for remedy in each.remedies]
         origins = [origin for each in claims for origin in each.origins]
-        nearest = _nearest(snapshot.nodes, rejections)
+        nearest = _nearest(info, snapshot.nodes, rejections)
         rejected = Rejected(pod=info, nodes=nearest, snapshot=snapshot, facts=self._facts)
         if nearest and not _are_claims_rejected(found, rejections, self._claims):
             remedies = [*_remedies(rejected, rejections)]
             origins = [*_origins(rejected, rejections)]
         verdicts = () if found.prefilter_rejection else [*_verdicts(rejected, rejections)]
         return Explanation(
-            cause=_cause(found, snapshot.nodes) + _first_detail(verdicts)
+            cause=_cause(found, rejected, rejections) + _first_detail(verdicts)
             if agrees
             else _recorded_cause(recorded),
             evidence=evidence,
@@ -200,17 +207,15 @@ class _Snapshot:
             name: [each for each in found if each.plugin in PLACEMENT]
             for name, found in rejections_by_node(info, snapshot, DEFAULT_PROFILE).items()
         }
-        nearest = _nearest(snapshot.nodes, rejections)
+        nearest = _nearest(info, snapshot.nodes, rejections)
         if not rejections[nearest[0].name]:
             return unknown(
                 f"{nearest[0].name} may run its pod now, and its controller has not looked at it again"
             )
         rejected = Rejected(pod=info, nodes=nearest, snapshot=snapshot, facts=self._facts)
-        counts = Counter(reason for found in rejections.values() for each in found for reason in each.reasons)
         verdicts = [*_verdicts(rejected, rejections)]
-        reasons = ", ".join(f"{reason} ({count})" for reason, count in counts.most_common())
         return Explanation(
-            cause=f"none of {counted(len(snapshot.nodes), 'node', 'nodes')} may run its pod: {reasons}{_first_detail(verdicts)}",
+            cause=f"none of {counted(len(snapshot.nodes), 'node', 'nodes')} may run its pod: {_reasons(rejected, rejections)}{_first_detail(verdicts)}",
             nodes=verdicts,
             remedies=[*_remedies(rejected, rejections)][:MAX_REMEDIES],
             origins=[*_origins(rejected, rejections)][:MAX_ORIGINS],
@@ -323,15 +328,37 @@ def _recorded_cause(recorded: ReadOnlyTree) -> str:
     return f"the scheduler found no node: {recorded.get('message') or recorded.get('reason')}"
 
 
-def _cause(found: FeasibleNodes, nodes: Sequence[NodeInfo]) -> str:
-    if not nodes:
+def _cause(found: FeasibleNodes, rejected: Rejected, rejections: Mapping[str, Sequence[Rejection]]) -> str:
+    count = len(rejected.snapshot.nodes)
+    if not count:
         return NO_NODES
     if found.prefilter_rejection is not None:
         return f"no node can take the pod: {', '.join(found.prefilter_rejection.reasons)}"
-    counts = Counter(reason for rejection in found.rejections.values() for reason in rejection.reasons)
-    reasons = ", ".join(f"{reason} ({count})" for reason, count in counts.most_common())
-    subject = "the only node cannot" if len(nodes) == 1 else f"none of {len(nodes)} nodes can"
-    return f"{subject} take the pod: {reasons}"
+    subject = "the only node cannot" if count == 1 else f"none of {count} nodes can"
+    return f"{subject} take the pod: {_reasons(rejected, rejections)}"
+
+
+def _reasons(rejected: Rejected, rejections: Mapping[str, Sequence[Rejection]]) -> str:
+    """Return why nodes are rejected, by all plugins: those of most nodes first, and the taint of the control plane last."""
+    nodes = rejected.snapshot.nodes
+    reserved = _reserved(rejected.pod, nodes)
+    counts = Counter(
+        reason
+        for node in nodes
+        if node.name not in reserved
+        for each in rejections[node.name]
+        for reason in each.reasons
+    )
+    reasons = [f"{reason} ({count})" for reason, count in counts.most_common()]
+    if reserved:
+        reasons.append(f"node(s) of the control plane ({len(reserved)})")
+    return ", ".join(reasons)
+
+
+def _reserved(pod: PodInfo, nodes: Sequence[NodeInfo]) -> Collection[str]:
+    """Return the nodes that keep the pod out as those of the control plane; none if no other node is there."""
+    reserved = {node.name for node in nodes if is_reserved(pod, node)}
+    return reserved if len(reserved) < len(nodes) else ()
 
 
 # --- the table of nodes
@@ -344,9 +371,12 @@ def _first_detail(verdicts: Sequence[NodeVerdict]) -> str:
 
 
 def _verdicts(rejected: Rejected, rejections: Mapping[str, Sequence[Rejection]]) -> Iterator[NodeVerdict]:
-    """Yield what rejects each node; those that few plugins reject come first."""
+    """Yield what rejects each node; those that few plugins reject come first, and those of the control plane last."""
     nodes = rejected.snapshot.nodes
-    for node in sorted(nodes, key=lambda node: (len(rejections[node.name]), node.name)):
+    reserved = _reserved(rejected.pod, nodes)
+    for node in sorted(
+        nodes, key=lambda node: (node.name in reserved, len(rejections[node.name]), node.name)
+    ):
         for rejection in rejections[node.name]:
             plugin = PLUGINS.get(rejection.plugin)
             yield NodeVerdict(
@@ -362,36 +392,39 @@ def _verdicts(rejected: Rejected, rejections: Mapping[str, Sequence[Rejection]])
 
 def _remedies(rejected: Rejected, rejections: Mapping[str, Sequence[Rejection]]) -> Iterator[Remedy]:
     """Yield what would have to change on the nodes that lack least: with several plugins, all of it."""
-    nearest, fewest = rejected.nodes, len(rejections[rejected.node.name])
+    fewest = len(rejections[rejected.node.name])
     if fewest > 1:
         yield Remedy(text=f"On no node does a single change help: the nearest one needs {fewest}.")
-    for plugin, rejection in _of_plugins(nearest, rejections).items():
+    for plugin, nodes in _nodes_by_plugin(rejected.nodes, rejections).items():
         if plugin in PLUGINS:
-            yield from PLUGINS[plugin].remedies(rejected)
+            yield from PLUGINS[plugin].remedies(replace(rejected, nodes=nodes))
         else:
-            yield Remedy(
-                text=f"Change what {plugin} rejects on {rejected.node.name}: {', '.join(rejection.reasons)}."
-            )
+            reasons = next(each.reasons for each in rejections[nodes[0].name] if each.plugin == plugin)
+            yield Remedy(text=f"Change what {plugin} rejects on {nodes[0].name}: {', '.join(reasons)}.")
 
 
 def _origins(rejected: Rejected, rejections: Mapping[str, Sequence[Rejection]]) -> Iterator[Origin]:
-    for plugin in _of_plugins(rejected.nodes, rejections):
+    for plugin, nodes in _nodes_by_plugin(rejected.nodes, rejections).items():
         if plugin in PLUGINS:
-            yield from PLUGINS[plugin].origins(rejected)
+            yield from PLUGINS[plugin].origins(replace(rejected, nodes=nodes))
 
 
-def _of_plugins(
+def _nodes_by_plugin(
     nodes: Sequence[NodeInfo], rejections: Mapping[str, Sequence[Rejection]]
-) -> Mapping[str, Rejection]:
-    """Return the plugins that reject some nodes, each with the first of its rejections."""
-    found: dict[str, Rejection] = {}
-    for rejection in chain.from_iterable(rejections[node.name] for node in nodes):
-        if rejection.plugin:
-            found.setdefault(rejection.plugin, rejection)
+) -> Mapping[str, Sequence[NodeInfo]]:
+    """Return the plugins that reject some nodes, each with the nodes that it rejects."""
+    found: dict[str, list[NodeInfo]] = {}
+    for node in nodes:
+        for plugin in dict.fromkeys(each.plugin for each in rejections[node.name] if each.plugin):
+            found.setdefault(plugin, []).append(node)
     return found
 
 
-def _nearest(nodes: Sequence[NodeInfo], rejections: Mapping[str, Sequence[Rejection]]) -> Sequence[NodeInfo]:
-    """Return the nodes that the fewest plugins reject."""
-    fewest = min((len(each) for each in rejections.values()), default=0)
-    return [node for node in nodes if len(rejections[node.name]) == fewest]
+def _nearest(
+    pod: PodInfo, nodes: Sequence[NodeInfo], rejections: Mapping[str, Sequence[Rejection]]
+) -> Sequence[NodeInfo]:
+    """Return the nodes that the fewest plugins reject, and none of the control plane if there are others."""
+    reserved = _reserved(pod, nodes)
+    others = [node for node in nodes if node.name not in reserved]
+    fewest = min((len(rejections[node.name]) for node in others), default=0)
+    return [node for node in others if len(rejections[node.name]) == fewest]

@@ -2,8 +2,9 @@
 
 import pytest
 
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import NODES, GroupResource
 from mockube.explanations.catalog import explain
+from mockube.explanations.facts import Member
 from tests.support.explained import (
     condition,
     event,
@@ -365,3 +366,27 @@ def test_service_whose_workload_has_no_pods():
     )
     found = explained(service(), selected)
     assert found.cause.startswith("replicaset/shop, whose pods it selects, has none: ")
+
+
+TAINT = {"key": "team", "value": "x", "effect": "NoSchedule"}
+
+
+def test_node_with_a_taint_names_the_pods_that_wait_and_do_not_tolerate_it():
+    toleration = [{"key": "team", "operator": "Exists"}]
+    pods = pod_of("web", nodeName=None), pod_of("batch", nodeName=None, tolerations=toleration)
+    node = node_of(taints=[TAINT])
+    found = explain(NODES, node, facts_of(node, *pods))
+    assert found.cause == (
+        "the node is ready, and takes only pods that tolerate team=x:NoSchedule; 1 pod that waits for a node does not tolerate it"
+    )
+    assert [each.object.name for each in found.related] == ["web"]
+    assert [(each.object.name, each.path) for each in found.origins] == [("a", ("spec", "taints", Member("team")))]
+    assert [each.command for each in found.remedies] == ["kubectl taint nodes a team:NoSchedule-"]
+
+
+def test_node_of_the_control_plane_has_its_taint_as_evidence_and_no_problem():
+    taint = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+    node = node_of(taints=[taint])
+    found = explain(NODES, node, facts_of(node))
+    assert (found.state, found.cause, found.remedies) == ("NoProblem", "the node is ready", ())
+    assert "node-role.kubernetes.io/control-plane:NoSchedule" in [each.text for each in found.evidence]

@@ -210,3 +210,74 @@ def test_anti_affinity_of_pods_that_do_not_exclude_it_is_not_named():
     assert "default/other" not in details["a"]
     assert "default/near" in details["a"]
     assert "of the pod default/far there matches it" in details["b"]
+
+
+TAINTED, UNSELECTED, CORDONED = (
+    "node(s) had untolerated taint(s)",
+    "node(s) didn't match Pod's node affinity/selector",
+    "node(s) were unschedulable",
+)
+
+
+def recorded(*reasons):
+    return condition("PodScheduled", "False", "Unschedulable", f"0/2 nodes: {', '.join(reasons)}")
+
+
+CONTROL_PLANE = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}
+
+
+def test_taint_of_the_control_plane_is_not_the_cause_if_something_else_excludes_the_others():
+    verdict = recorded(TAINTED, UNSELECTED)
+    pod = waiting(verdict, nodeSelector={"disk": "ssd"}, container=requests("8"))
+    found = explained(pod, node_of("cp", taints=[CONTROL_PLANE], labels={"disk": "ssd"}, cpu="9"), node_of("b"))
+    assert found.cause == (
+        "none of 2 nodes can take the pod: node(s) didn't match Pod's node affinity/selector (1), Insufficient cpu (1), "
+        "node(s) of the control plane (1); b: lacks disk=ssd"
+    )
+    assert [row.node for row in found.nodes] == ["b", "b", "cp"]
+    assert not any("tolerate" in remedy.text or "taint" in remedy.command for remedy in found.remedies)
+
+
+def test_taint_of_the_control_plane_is_the_cause_if_there_is_no_other_node():
+    found = explained(waiting(recorded(TAINTED)), node_of("cp", taints=[CONTROL_PLANE]))
+    assert found.cause == (
+        "the only node cannot take the pod: node(s) had untolerated taint(s) (1); cp: node-role.kubernetes.io/control-plane:NoSchedule"
+    )
+    assert [remedy.text for remedy in found.remedies] == [
+        "Let the pod tolerate node-role.kubernetes.io/control-plane:NoSchedule:"
+    ]
+
+
+def test_remedy_is_about_the_nodes_that_its_plugin_rejects():
+    nodes = node_of("a", taints=[TAINT], labels={"disk": "ssd"}), node_of("b")
+    found = explained(waiting(nodeSelector={"disk": "ssd"}), *nodes)
+    texts = [remedy.text for remedy in found.remedies]
+    assert texts == [
+        "Let the pod tolerate only=db:NoSchedule:",
+        "Remove the taint from a:",
+        "Label a node, such as b:",
+        "Or change spec.nodeSelector, in a Pod that replaces web.",
+    ]
+
+
+DEFAULTS = [
+    {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    for key in ("not-ready", "unreachable")
+]
+
+
+def test_toleration_is_added_without_those_of_admission():
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "1", "controller": True}
+    alone = waiting(tolerations=[*DEFAULTS, {"key": "x", "operator": "Exists"}])
+    owned = {**alone, "metadata": {**alone["metadata"], "ownerReferences": [owner]}}
+    of_pod, of_template = (explained(pod, node_of(taints=[TAINT])).remedies[0].command for pod in (alone, owned))
+    assert '"path":"/spec/tolerations/-","value":{"key":"only"' in of_pod
+    assert '"tolerations":[{"key":"x","operator":"Exists"},{"key":"only"' in of_template
+
+
+def test_reason_that_most_nodes_have_comes_first():
+    pod = waiting(recorded(TAINTED, CORDONED), nodeSelector={"disk": "ssd"})
+    found = explained(pod, node_of("a", taints=[TAINT]), node_of("b", unschedulable=True))
+    assert found.cause.startswith(
+        "none of 2 nodes can take the pod: node(s) didn't match Pod's node affinity/selector (2), "
+    )
