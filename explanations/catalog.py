@@ -15,7 +15,7 @@ from .completion import completed
 from .deletion import explain_deletion, explain_namespace_deletion, explain_pod_deletion
 from .disruption import BUDGETS, explain_budget, explain_node
 from .explanation import Explanation, ObjectName, Related, Remedy, no_problem, unknown
-from .facts import Facts
+from .facts import FAULTS, Facts
 from .gateways import CLASSES as GATEWAY_CLASSES
 from .gateways import GATEWAYS, ROUTES, explain_gateway, explain_gateway_class, explain_route
 from .ingresses import INGRESSES, explain_ingress
@@ -28,6 +28,7 @@ from .others import (
     explain_signing_request,
 )
 from .owners import DAEMON_SETS, DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFUL_SETS
+from .partitions import explain_fault
 from .pods import explain_pod
 from .services import SLICES, explain_service, explain_slice
 from .volumes import CLAIMS
@@ -41,6 +42,7 @@ from .workloads import (
 EXPLAINERS: Final[Mapping[GroupResource, Callable[[ReadOnlyTree, Facts], Explanation]]] = {
     PODS: explain_pod,
     NODES: explain_node,
+    FAULTS: explain_fault,
     BUDGETS: explain_budget,
     JOBS: explain_job,
     REPLICA_SETS: explain_replica_set,

@@ -65,7 +65,13 @@ def _undoing(origins: Sequence[Origin], explanation: Explanation) -> Iterator[Re
     for origin in origins:
         last = origin.writes[0] if origin.writes else None
         is_known = last is not None and last.type == "MODIFIED" and last.is_whole
-        if last is None or not is_known or is_component(last.user) or not _is_of_users(origin.path):
+        if (
+            last is None
+            or not origin.is_undone
+            or not is_known
+            or is_component(last.user)
+            or not _is_of_users(origin.path)
+        ):
             continue
         remedy = restored(
             f"Undo what {last.user or 'a user'} changed: {last.before or '(not set)'} again:",

@@ -15,8 +15,9 @@ from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .commands import command, kubectl
-from .explanation import Evidence, Origin, Remedy
+from .explanation import Evidence, Origin, Remedy, writes_question
 from .facts import Facts, Member, event_time
+from .files import files_in_log
 from .owners import changed_in, template_change, template_origin
 from .records import event_evidence, find_events
 from .remedies import created, patched
@@ -243,7 +244,7 @@ def _credentials(pod: ReadOnlyTree, facts: Facts) -> Sequence[Remedy]:
 
 
 def _configuration(container: Container, facts: Facts) -> Finding:
-    problems = [*environment_problems(container.pod, facts, container.spec)]
+    problems = [*environment_problems(container.pod, facts, container.spec, container.place)]
     message = (container.waiting or {}).get("message") or ""
     if problems:
         return Finding(
@@ -317,27 +318,43 @@ def explain_end(container: Container, facts: Facts) -> Finding:
             is_known=False,
         )
     text, remedies, is_known = _ending(container, end, facts)
+    lines = facts.log(container.pod, container.name, previous=container.terminated is None)
+    files = files_in_log(container.pod, container.spec, lines, facts) if end.get("exitCode") else ()
+    named = f"; its log names {files[0].text}" if files else ""
     restarts = f", and has been restarted {container.restarts} times" if container.restarts else ""
     evidence = [_end_evidence(container, end)]
     if container.waiting:
         evidence.append(_waiting_evidence(container))
     evidence += find_events(container.pod, facts, ("Killing", "OOMKilling", *SIMULATION), limit=2)
-    evidence += _log_evidence(container, facts)
+    evidence += [Evidence(text=each.text, source="spec.volumes") for each in files[1:]]
+    evidence += [Evidence(text=line, source=f"log of {container.name}") for line in lines]
     return Finding(
-        cause=f"the container {container.name} {text}{restarts}",
+        cause=f"the container {container.name} {text}{restarts}{named}",
         evidence=evidence,
         remedies=[*remedies, Remedy(text="All it has printed:", command=_log_command(container))],
-        origins=[_end_origin(container, end, facts)],
+        origins=[*_end_origins(container, end, [each.origin for each in files], facts)],
         is_known=is_known,
     )
 
 
-def _end_origin(container: Container, end: ReadOnlyTree, facts: Facts) -> Origin:
-    """Return the field that made a container end: its limit, the probe that ended it, or else what it runs."""
+def _end_origins(
+    container: Container, end: ReadOnlyTree, files: Sequence[Origin], facts: Facts
+) -> Iterator[Origin]:
+    """Yield the fields that made a container end: its limit, the probe that ended it, or else the files that it names and what it runs."""
     if end.get("reason") == "OOMKilled":
-        return _origin(container, facts, "resources")
-    probe = _killing_probe(container, facts)
-    return _origin(container, facts, f"{probe}Probe") if probe else _origin(container, facts)
+        yield replace(_origin(container, facts, "resources"), is_undone=not _is_raised(container, facts))
+    elif probe := _killing_probe(container, facts):
+        yield _origin(container, facts, f"{probe}Probe")
+    else:
+        yield from files
+        yield _origin(container, facts)
+
+
+def _is_raised(container: Container, facts: Facts) -> bool:
+    """Return whether the last change of a container's memory gave it more, so that the value before it would not help."""
+    last = next(iter(facts.writes_of(writes_question(_origin(container, facts, "resources")))), {})
+    before, after = _memory_limit(last.get("before")), _memory_limit(last.get("after"))
+    return bool(before and after) and parse_quantity(before) <= parse_quantity(after)
 
 
 def _log_command(container: Container) -> str:
@@ -350,11 +367,6 @@ def _log_command(container: Container) -> str:
         *previous,
         namespace=meta.namespace(container.pod),
     )
-
-
-def _log_evidence(container: Container, facts: Facts) -> Sequence[Evidence]:
-    lines = facts.log(container.pod, container.name, previous=container.terminated is None)
-    return [Evidence(text=line, source=f"log of {container.name}") for line in lines]
 
 
 def _end_evidence(container: Container, end: ReadOnlyTree) -> Evidence:
@@ -412,12 +424,32 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+def _memory_limit(resources: Any) -> str:
+    return ((resources or {}).get("limits") or {}).get("memory") or ""
+
+
 def _out_of_memory(container: Container, facts: Facts) -> tuple[str, Sequence[Remedy], bool]:
-    limit = ((container.spec.get("resources") or {}).get("limits") or {}).get("memory")
-    if limit is None:
+    limit = _memory_limit(container.spec.get("resources"))
+    if not limit:
         return "was killed because memory ran out (OOMKilled), without a limit of its own", (), True
-    remedies = [*_more_memory(container, limit, facts)]
-    return f"was killed because it used more memory than its limit of {limit} (OOMKilled)", remedies, True
+    actual = _memory_limit(container.status.get("resources")) or limit
+    resized_from = _limit_before_resize(container, facts)
+    killed = "was killed because it used more memory than its limit of"
+    if parse_quantity(actual) != parse_quantity(limit):
+        return f"{killed} {actual} (OOMKilled); its resize to {limit} is not carried out", (), True
+    if resized_from:
+        return f"{killed} {resized_from} (OOMKilled), which was changed to {limit} since then", (), True
+    return f"{killed} {limit} (OOMKilled)", [*_more_memory(container, limit, facts)], True
+
+
+def _limit_before_resize(container: Container, facts: Facts) -> str:
+    """Return the limit of memory that a container had when it ended, if the pod was resized since then; "" if it was not."""
+    origin = Origin.of(container.pod, "spec", container.place, Member(container.name), "resources")
+    resized = next(iter(facts.writes_of(writes_question(origin))), {})
+    ended = str((container.last_end or {}).get("finishedAt") or "")[:_SECONDS]
+    before = _memory_limit(resized.get("before"))
+    is_later = str(resized.get("time") or "")[:_SECONDS] > ended
+    return before if is_later and before != _memory_limit(resized.get("after")) else ""
 
 
 def _more_memory(container: Container, limit: str, facts: Facts) -> Iterator[Remedy]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta
-from mockube.apimachinery.groups import PODS, GroupResource
+from mockube.apimachinery.groups import NAMESPACES, PODS, GroupResource
 from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import (
@@ -29,6 +29,8 @@ from .volumes import claim_names
 CUSTOM_CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 LOAD_BALANCER: Final = "service.kubernetes.io/load-balancer-cleanup"
 NOT_FINALIZED: Final = "NotFinalized"
+MAX_WAITING: Final = 5
+"""The objects of a namespace whose finalizers' writers are named."""
 
 
 class Holder(Struct, frozen=True, kw_only=True):
@@ -64,10 +66,18 @@ def explain_deletion(obj: ReadOnlyTree, facts: Facts) -> Explanation:
         remedies=[each for holder in holders for each in holder.remedies],
         related=[each for holder in holders for each in holder.related],
         origins=[
-            Origin.of(obj, "metadata", "deletionTimestamp"),
             Origin.of(obj, "metadata", "finalizers"),
+            Origin.of(obj, "metadata", "deletionTimestamp"),
+            *_deleted_namespace(obj, facts),
         ],
     )
+
+
+def _deleted_namespace(obj: ReadOnlyTree, facts: Facts) -> Iterator[Origin]:
+    """Yield the deletion of the namespace of an object, with which its controller deletes what is in it."""
+    namespace = facts.find(NAMESPACES, "", meta.namespace(obj)) if meta.namespace(obj) else None
+    if namespace is not None and meta.is_deleting(namespace):
+        yield Origin.of(namespace, "metadata", "deletionTimestamp")
 
 
 def _holder(obj: ReadOnlyTree, name: str, facts: Facts) -> Holder:
@@ -283,16 +293,27 @@ def explain_namespace_deletion(namespace: ReadOnlyTree, facts: Facts) -> Explana
     waiting = [each for each in contents if meta.finalizers(each) and meta.is_deleting(each)]
     if waiting:
         names = sorted({name for each in waiting for name in meta.finalizers(each)})
+        first = explain_deletion(waiting[0], facts)
         return Explanation(
             cause=f"{counted(len(waiting), 'object in it waits', 'objects in it wait')} for finalizers ({', '.join(names)}), such as {ObjectName.of(waiting[0])}",
             evidence=[*_remaining(contents), *evidence],
             related=[_dependent(each) for each in waiting[:20]],
-            remedies=[Remedy(text="Why the first one does not go away:", command=why_object(waiting[0]))],
+            remedies=[
+                Remedy(text="Why the first one does not go away:", command=why_object(waiting[0])),
+                *first.remedies,
+            ],
+            origins=[
+                Origin.of(waiting[0], "metadata", "finalizers"),
+                Origin.of(namespace, "metadata", "deletionTimestamp"),
+                *(Origin.of(each, "metadata", "finalizers") for each in waiting[1:MAX_WAITING]),
+            ],
         )
     failed = [each for each in reported if str(each.get("type")).endswith("Failure")]
     if failed:
         return Explanation(
-            cause=f"its contents cannot be deleted: {failed[0].get('message')}", evidence=evidence
+            cause=f"its contents cannot be deleted: {failed[0].get('message')}",
+            evidence=evidence,
+            origins=[Origin.of(namespace, "metadata", "deletionTimestamp")],
         )
     if contents:
         return unknown(

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 
 from .commands import log_command
@@ -96,6 +97,8 @@ class Origin(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The field; empty if the object itself is meant, such as one that does not exist."""
     writes: Sequence[LastWrite] = ()
     """The newest writes that changed it, the newest first."""
+    is_undone: bool = True
+    """Whether the value before the last write would help."""
 
     @classmethod
     def of(cls, obj: ReadOnlyTree, *path: str | Member) -> "Origin":
@@ -185,7 +188,8 @@ def _origin_tree(origin: Origin) -> Tree:
         tree["field"] = field
     if origin.writes:
         tree["writes"] = [msgspec.to_builtins(replace(each, is_whole=False)) for each in origin.writes]
-        tree["command"] = log_command(named.api_version, named.kind, named.namespace, named.name, field)
+        if not named.api_version.startswith(CONTROL):  # Changes do not have them
+            tree["command"] = log_command(named.api_version, named.kind, named.namespace, named.name, field)
     return tree
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.apimachinery.groups import GroupResource
+from mockube.apimachinery.groups import CONTROL, GroupResource
 from mockube.apimachinery.mirror_pods import kubelet_uid
 from mockube.apimachinery.tree import ReadOnlyTree
 
@@ -20,6 +20,8 @@ _T = TypeVar("_T")
 _ACCOUNT: Final = "system:serviceaccount:"
 _ANONYMOUS: Final = "system:anonymous"
 EVENTS: Final = GroupResource("", "events")
+FAULTS: Final = GroupResource(CONTROL, "faults")
+"""The only kind of the control group that is explained."""
 
 
 class ObjectsOf(Struct, frozen=True):

@@ -1,7 +1,7 @@
 """Why a Job does not end, or has failed, and why a CronJob starts no Job."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,9 +16,15 @@ from .members import MAX_EXPLAINED, Members, related_of
 from .owners import JOBS
 from .pods import explain_pod
 from .records import condition_evidence, find_events, true_condition
-from .remedies import patched
+from .refusals import refusal_of
+from .remedies import MERGE, patched
 
-_BY_FAILED_PODS: Final = ("BackoffLimitExceeded", "MaxFailedIndexesExceeded", "FailedIndexes")
+_BY_FAILED_PODS: Final = (
+    "BackoffLimitExceeded",
+    "MaxFailedIndexesExceeded",
+    "FailedIndexes",
+    "PodFailurePolicy",
+)
 """The reasons of a failure that the end of the last pods explains."""
 
 
@@ -84,6 +90,7 @@ def _failed(job: ReadOnlyTree, failed: ReadOnlyTree, facts: Facts) -> Explanatio
             evidence=[condition_evidence(failed), _counts(job), *evicted.evidence],
         )
     last = f": {explained[-1][1].cause}" if explained else ""
+    rule = _RULES.get(reason or "")
     return Explanation(
         cause=f"the Job has failed, {reason}: {message}{last}",
         evidence=[
@@ -91,10 +98,55 @@ def _failed(job: ReadOnlyTree, failed: ReadOnlyTree, facts: Facts) -> Explanatio
             _counts(job),
             *(each for _, found in explained[-1:] for each in found.evidence),
         ],
-        remedies=[each for _, found in explained[-1:] for each in found.remedies],
-        origins=[each for _, found in explained[-1:] for each in found.origins],
+        remedies=[
+            *(each for _, found in explained[-1:] for each in found.remedies),
+            *([] if rule is None else [_changed(job, rule)]),
+        ],
+        origins=[
+            *(each for _, found in explained[-1:] for each in found.origins),
+            *([] if rule is None else [_rule_origin(job, rule)]),
+        ],
         related=related_of(explained),
     )
+
+
+class _Rule(NamedTuple):
+    """What makes a Job fail whatever its program does: a field, and what would let it go on."""
+
+    field: str
+    text: str
+
+
+_RULES: Final[Mapping[str, _Rule]] = {
+    "DeadlineExceeded": _Rule("activeDeadlineSeconds", "Give it more time"),
+    "PodFailurePolicy": _Rule(
+        "podFailurePolicy", "Change the rule that failed it, or the exit code of the program"
+    ),
+}
+
+
+def _rule_origin(job: ReadOnlyTree, rule: _Rule) -> Origin:
+    """Return the field with the rule: that of the CronJob that makes the Job, if one does."""
+    owner = meta.controller_of(job)
+    if owner is None:
+        return Origin.of(job, "spec", rule.field)
+    namespace, api_version = meta.namespace(job), owner["apiVersion"]
+    path = ("spec", "jobTemplate", "spec", rule.field)
+    return Origin.named(api_version, owner["kind"], namespace, owner["name"], *path)
+
+
+def _changed(job: ReadOnlyTree, rule: _Rule) -> Remedy:
+    """Return the change of a rule: a Job that has ended does not start again."""
+    owner, seconds = meta.controller_of(job), job["spec"].get("activeDeadlineSeconds")
+    if owner is None or rule.field != "activeDeadlineSeconds" or not seconds:
+        return Remedy(text=f"{rule.text}: spec.{rule.field}, in a Job that replaces {meta.name(job)}.")
+    head = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "metadata": {"name": owner["name"], "namespace": meta.namespace(job)},
+    }
+    patch = {"spec": {"jobTemplate": {"spec": {rule.field: 2 * seconds}}}}
+    return patched(f"{rule.text} in the next Jobs:", head, patch, media_type=MERGE)
 
 
 def _evicted(job: ReadOnlyTree, facts: Facts) -> Explanation | None:
@@ -125,12 +177,22 @@ def _running(job: ReadOnlyTree, facts: Facts) -> Explanation:
         return unknown("the Job cannot be explained without the right to list its pods", _counts(job))
     if not members.pods:
         return _without_pods(job, members, facts)
-    if members.unready:
-        return members.explain_pods(members.unready, len(members.pods))
     failures = status.get("failed") or 0
-    return no_problem(
-        f"{counted(len(members.pods), 'pod runs', 'pods run')}, and {counted(failures, 'has', 'have')} failed before",
-        _counts(job),
+    if members.unready:
+        found = members.explain_pods(members.unready, len(members.pods))
+    else:
+        found = no_problem(
+            f"{counted(len(members.pods), 'pod runs', 'pods run')}, and {counted(failures, 'has', 'have')} failed before",
+            _counts(job),
+        )
+    evicted = _evicted(job, facts) if members.ending else None
+    if evicted is None:
+        return found
+    return replace(
+        found,
+        cause=f"{found.cause}; {evicted.cause}",
+        origins=[*found.origins, *evicted.origins],
+        remedies=[*found.remedies, *evicted.remedies],
     )
 
 
@@ -197,9 +259,17 @@ def explain_cron_job(cron_job: ReadOnlyTree, facts: Facts) -> Explanation:
     def since_start(*reasons: str) -> Sequence[Evidence]:
         return [each for each in find_events(cron_job, facts, reasons) if each.time > started]
 
-    problems = since_start("UnparseableSchedule", "UnknownTimeZone", "InvalidSchedule", "FailedCreate")
+    if refused := since_start("FailedCreate"):
+        refusal = refusal_of(refused[0].text, meta.namespace(cron_job))
+        return Explanation(
+            cause=f"no Job is started: {refusal.text}",
+            evidence=[*refused, *evidence],
+            remedies=refusal.remedies,
+            origins=refusal.origins,
+        )
+    problems = since_start("UnparseableSchedule", "UnknownTimeZone", "InvalidSchedule")
     if problems:
-        return Explanation(cause=f"no Job is started: {problems[0].text}", evidence=[*problems, *evidence])
+        return _without_times(cron_job, [*problems, *evidence])
     active = _active_jobs(cron_job, facts)
     waiting = since_start("JobAlreadyActive")
     if active and waiting and spec.get("concurrencyPolicy") == "Forbid":
@@ -209,9 +279,43 @@ def explain_cron_job(cron_job: ReadOnlyTree, facts: Facts) -> Explanation:
         return Explanation(
             cause=f"the deadline of a start has passed: startingDeadlineSeconds is {spec.get('startingDeadlineSeconds')}",
             evidence=[*missed, *evidence],
+            remedies=[
+                patched(
+                    "Let a start be as late as it is:",
+                    cron_job,
+                    {"spec": {"startingDeadlineSeconds": None}},
+                    media_type=MERGE,
+                )
+            ],
+            origins=[Origin.of(cron_job, "spec", "startingDeadlineSeconds")],
         )
     warnings = since_start("TooManyMissedTimes")
     return no_problem("no problem is recorded: it starts Jobs by its schedule", *evidence, *warnings)
+
+
+def _without_times(cron_job: ReadOnlyTree, evidence: Sequence[Evidence]) -> Explanation:
+    """Explain a CronJob whose schedule names no time that comes, or is not understood."""
+    zone, schedule = cron_job["spec"].get("timeZone"), cron_job["spec"]["schedule"]
+    if "UnknownTimeZone" in evidence[0].source:
+        return Explanation(
+            cause=f"no Job is started: its time zone {zone} is not known",
+            evidence=evidence,
+            remedies=[patched("Take one that is known:", cron_job, {"spec": {"timeZone": "Etc/UTC"}})],
+            origins=[Origin.of(cron_job, "spec", "timeZone")],
+        )
+    problem = "names no time that comes" if "InvalidSchedule" in evidence[0].source else "is not understood"
+    return Explanation(
+        cause=f"no Job is started: the schedule {schedule} {problem}",
+        evidence=evidence,
+        remedies=[
+            patched(
+                "Give it a schedule that names one, such as each midnight:",
+                cron_job,
+                {"spec": {"schedule": "0 0 * * *"}},
+            )
+        ],
+        origins=[Origin.of(cron_job, "spec", "schedule")],
+    )
 
 
 def _last_start(cron_job: ReadOnlyTree, facts: Facts) -> str:

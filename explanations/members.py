@@ -11,6 +11,7 @@ from mockube.component_base.counted import counted
 from .assumptions import assumed_evidence, assumed_remedies, assumed_text
 from .explanation import Evidence, Explanation, ObjectName, Related, unknown
 from .facts import Facts
+from .owners import template_origin
 from .pods import explain_pod
 from .records import condition_evidence, find_events, true_condition
 from .refusals import refusal_of
@@ -87,12 +88,12 @@ class Members:
         if not evidence:
             return None
         refusal = refusal_of(_said_by_server(evidence[0].text), meta.namespace(self.owner))
+        of_template = [template_origin(self.owner, self._facts, *refusal.field)] if refusal.field else []
         return Explanation(
             cause=f"{len(self.pods)} of {replicas} pods exist: {refusal.text}",
             evidence=[*evidence, *self._other_pods()],
             remedies=refusal.remedies,
-            origins=refusal.origins,
-            related=[Related(object=ObjectName.of(self.owner), cause=refusal.text)],
+            origins=[*refusal.origins, *of_template],
         )
 
     def _failed_creation(self) -> Sequence[Evidence]:

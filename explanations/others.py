@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from difflib import SequenceMatcher
 from typing import Final
+
+from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import GroupResource
@@ -11,14 +14,17 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from .commands import about
 from .explanation import Evidence, Explanation, ObjectName, Origin, Related, Remedy, no_problem, unknown
 from .facts import Facts
+from .owners import DEPLOYMENTS, STATEFUL_SETS
 from .records import condition_evidence, find_events
-from .remedies import approved, deleted, patched, template_patch
+from .remedies import MERGE, approved, deleted, patched, template_patch
 
 NOT_RECONCILED: Final = "NotReconciled"
 YOUNG: Final = timedelta(seconds=5)
 """The age up to which an operator may not have seen an object."""
 DEFINITIONS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 OWN_SIGNERS: Final = "kubernetes.io/"
+_SCALED: Final = {DEPLOYMENTS: "Deployment", STATEFUL_SETS: "StatefulSet"}
+"""What autoscalers mostly scale."""
 
 
 def explain_autoscaler(autoscaler: ReadOnlyTree, facts: Facts) -> Explanation:
@@ -27,6 +33,9 @@ def explain_autoscaler(autoscaler: ReadOnlyTree, facts: Facts) -> Explanation:
     for name in ("AbleToScale", "ScalingActive"):
         condition = conditions.get(autoscaler, name)
         if condition is not None and condition.get("status") == "False":
+            is_not_found = "not found" in (condition.get("message") or "")
+            if is_not_found and (missing := _missing_target(autoscaler, facts)):
+                return replace(missing, evidence=evidence)
             return Explanation(
                 cause=f"it does not scale {target['kind']} {target['name']}, {condition.get('reason')}: {condition.get('message')}",
                 evidence=[*evidence, *find_events(autoscaler, facts, (condition.get("reason") or "",))],
@@ -38,6 +47,43 @@ def explain_autoscaler(autoscaler: ReadOnlyTree, facts: Facts) -> Explanation:
             "the autoscaler has no conditions: its controller has not looked at it yet, or does not run"
         )
     return _scaling(autoscaler, evidence)
+
+
+def _missing_target(autoscaler: ReadOnlyTree, facts: Facts) -> Explanation | None:
+    """Explain an autoscaler whose target does not exist, with the workload that it may mean; None if it exists."""
+    target, namespace = autoscaler["spec"]["scaleTargetRef"], meta.namespace(autoscaler)
+    name, kind = target["name"], target["kind"]
+    if not facts.is_missing(_scaled_resource(target), namespace, name):
+        return None
+    workloads = [
+        (meta.name(each), other_kind)
+        for resource, other_kind in _SCALED.items()
+        for each in facts.list(resource, namespace)
+    ]
+    similar = max(
+        workloads,
+        key=lambda each: (SequenceMatcher(a=name, b=each[0]).ratio(), each[1] == kind),
+        default=None,
+    )
+    changes = []
+    if similar is not None:
+        other, other_kind = similar
+        reference = {"apiVersion": "apps/v1", "kind": other_kind, "name": other}
+        text = f"Name one that exists, such as the {other_kind} {other}:"
+        patch = {"spec": {"scaleTargetRef": reference}}
+        changes = [patched(text, autoscaler, patch, media_type=MERGE)]
+    return Explanation(
+        cause=f"it does not scale anything: the {kind} {name} does not exist",
+        remedies=[*changes, Remedy(text=f"Or create the {kind} {name}.")],
+        origins=[
+            Origin.of(autoscaler, "spec", "scaleTargetRef"),
+            Origin.named(target.get("apiVersion") or "", kind, namespace, name),
+        ],
+    )
+
+
+def _scaled_resource(target: ReadOnlyTree) -> GroupResource:
+    return GroupResource((target.get("apiVersion") or "").rpartition("/")[0], f"{target['kind'].lower()}s")
 
 
 def _scaling(autoscaler: ReadOnlyTree, evidence: Sequence[Evidence]) -> Explanation:
@@ -96,11 +142,7 @@ def _metrics_remedies(autoscaler: ReadOnlyTree, condition: ReadOnlyTree, facts: 
         "kind": target["kind"],
         "metadata": {"name": target["name"], "namespace": meta.namespace(autoscaler)},
     }
-    scaled = facts.find(
-        GroupResource(target["apiVersion"].rpartition("/")[0], f"{target['kind'].lower()}s"),
-        meta.namespace(autoscaler),
-        target["name"],
-    )
+    scaled = facts.find(_scaled_resource(target), meta.namespace(autoscaler), target["name"])
     amount = _AMOUNTS.get(resource)
     if amount is None or scaled is None:
         return [Remedy(text=f"Give the containers requests of {resource}.")]

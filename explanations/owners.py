@@ -31,7 +31,7 @@ _FIXED: Final = {"Job": True, "Pod": False}
 
 
 def template_owner(pod: ReadOnlyTree, facts: Facts) -> ReadOnlyTree:
-    """Return the head of the object with the template of a pod; the pod itself if nothing controls it."""
+    """Return the head of the object with the template of a pod, or of what controls it; itself if nothing does."""
     reference = meta.controller_of(pod)
     if reference is None:
         return pod
@@ -42,7 +42,7 @@ def template_owner(pod: ReadOnlyTree, facts: Facts) -> ReadOnlyTree:
 
 
 def template_origin(pod: ReadOnlyTree, facts: Facts, *path: str | Member) -> Origin:
-    """Return the field of the object with the template of a pod that a field of the pod's spec is made of."""
+    """Return the field of the object with the template that a field of a pod's spec is made of."""
     owner = template_owner(pod, facts)
     return Origin(object=ObjectName.of(owner), path=(*_TEMPLATES.get(meta.kind(owner), _TEMPLATE), *path))
 

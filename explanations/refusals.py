@@ -11,9 +11,12 @@ from mockube.apimachinery.tree import Tree
 
 from .commands import kubectl
 from .explanation import Origin, Remedy
+from .facts import FieldPath
 from .remedies import MERGE, created, labelled, patched
 
 ENFORCED: Final = "pod-security.kubernetes.io/enforce"
+_PRIORITY: Final = 1000
+"""The value of a PriorityClass that is created as an example."""
 POLICY_VERSION: Final = "admissionregistration.k8s.io/v1"
 
 
@@ -25,8 +28,12 @@ class Refusal(Struct, frozen=True, kw_only=True):
     origins: Sequence[Origin] = ()
     policy: str = ""
     """The ValidatingAdmissionPolicy that refused."""
+    is_withheld: bool = False
+    """Whether the message of the policy was not recorded, because it may quote a value of a Secret."""
     webhook: str = ""
     """The webhook that refused, or could not be called."""
+    field: FieldPath = ()
+    """The field of a pod's spec that names what refused it, or what it lacks."""
 
 
 def refusal_of(message: str, namespace: str) -> Refusal:
@@ -88,6 +95,8 @@ def _quota_needs(message: str, namespace: str) -> Refusal:
                 text="What the quota counts:", command=kubectl("describe", "quota", name, namespace=namespace)
             ),
         ],
+        origins=[Origin.named("v1", "ResourceQuota", namespace, name, "spec", "hard")],
+        field=("containers",),
     )
 
 
@@ -139,8 +148,8 @@ def _policy(message: str, _: str) -> Refusal:
     detail = message.partition("denied request: ")[2]
     return Refusal(
         policy=name,
-        text=f"the ValidatingAdmissionPolicy {name}, bound by {binding}, denied it: "
-        f"{detail or 'its message may quote a value of a Secret and is not recorded'}",
+        text=f"the ValidatingAdmissionPolicy {name}, bound by {binding}, denied it: {detail}",
+        is_withheld=not detail.strip(),
         remedies=[
             Remedy(
                 text="Its expressions:",
@@ -165,7 +174,40 @@ def _service_account(message: str, namespace: str) -> Refusal:
         text=f"the ServiceAccount {name} does not exist",
         remedies=[created("Create it:", account, "serviceaccount", name)],
         origins=[Origin.of(account)],
+        field=("serviceAccountName",),
     )
+
+
+def _priority_class(message: str, _: str) -> Refusal:
+    name = message.partition("no PriorityClass with name ")[2].partition(" ")[0]
+    priority_class: Tree = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": _PRIORITY,
+    }
+    return Refusal(
+        text=f"the PriorityClass {name} does not exist",
+        remedies=[
+            created("Create it, such as:", priority_class, "priorityclass", name, f"--value={_PRIORITY}")
+        ],
+        origins=[Origin.of(priority_class)],
+        field=("priorityClassName",),
+    )
+
+
+def _runtime_class(message: str, _: str) -> Refusal:
+    name = _quoted_after(message, "RuntimeClass ")
+    return Refusal(
+        text=f"the RuntimeClass {name} does not exist",
+        remedies=[Remedy(text="Create it, or leave runtimeClassName out."), _existing("runtimeclasses")],
+        origins=[Origin.named("node.k8s.io/v1", "RuntimeClass", "", name)],
+        field=("runtimeClassName",),
+    )
+
+
+def _existing(resource: str) -> Remedy:
+    return Remedy(text="Those that exist:", command=kubectl("get", resource))
 
 
 def _limit_range(message: str, namespace: str) -> Refusal:
@@ -174,6 +216,7 @@ def _limit_range(message: str, namespace: str) -> Refusal:
         remedies=[
             Remedy(text="The limits:", command=kubectl("describe", "limitrange", namespace=namespace)),
         ],
+        field=("containers",),
     )
 
 
@@ -196,6 +239,8 @@ _FORMS: Final[Sequence[tuple[str, Callable[[str, str], Refusal]]]] = (
     ("failed quota: ", _quota_needs),
     ("violates PodSecurity ", _pod_security),
     ("error looking up service account ", _service_account),
+    ("no PriorityClass with name ", _priority_class),
+    ('pod rejected: RuntimeClass "', _runtime_class),
     ("attempting to grant RBAC permissions", _escalation),
     ("because it is being terminated", _terminating),
     ("usage per Container is ", _limit_range),

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mockube.apimachinery import meta
-from mockube.apimachinery.groups import PODS, GroupResource
+from mockube.apimachinery.groups import CONTROL, PODS, GroupResource
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 
 from .commands import command, kubectl, namespace_flags
@@ -75,6 +75,7 @@ def _injected(fault: str, effect: str, evidence: Sequence[Evidence]) -> Explanat
         cause=f"the Fault {fault} was injected, which {effect}",
         evidence=evidence,
         remedies=[Remedy(text="Remove it:", command=command("mockube", "fault", "remove", fault))],
+        origins=[Origin.named(f"{CONTROL}/v1alpha1", "Fault", "", fault)],
     )
 
 
@@ -259,11 +260,21 @@ def _by_admission(
     refusal = refusal_of(message, spec.get("namespace") or "")
     rules = [*_policy_rules(refusal, message, facts), *_webhooks(refusal, facts)]
     return Explanation(
-        cause=refusal.text,
+        cause=f"{refusal.text}{_policy_messages(refusal, facts) if refusal.is_withheld else ''}",
         evidence=[*evidence, *rules],
         remedies=refusal.remedies,
         origins=[*refusal.origins, *_webhook_origins(refusal, facts)],
     )
+
+
+def _policy_messages(refusal: Refusal, facts: Facts) -> str:
+    """Return what the policy itself says, which is no part of a Secret; what an expression makes is not recorded."""
+    policy = facts.find(POLICIES, "", refusal.policy)
+    validations = [] if policy is None else [*(policy["spec"].get("validations") or ())]
+    messages = [each["message"] for each in validations if each.get("message")]
+    if not messages or any("messageExpression" in each for each in validations):
+        return "its message may quote a value of a Secret and is not recorded"
+    return f"{'one of: ' if len(validations) > 1 else ''}{'; '.join(messages)}"
 
 
 def _policy_rules(refusal: Refusal, message: str, facts: Facts) -> Iterator[Evidence]:

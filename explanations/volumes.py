@@ -14,7 +14,8 @@ from mockube.client.component_helpers.volumes import SELECTED_NODE, waits_for_co
 
 from .commands import explanation_command
 from .explanation import Evidence, ObjectName, Origin, Remedy
-from .facts import Facts
+from .facts import Facts, Member
+from .owners import template_origin
 from .remedies import MERGE, created, patched
 
 CONFIG_MAPS: Final = GroupResource("", "configmaps")
@@ -47,12 +48,13 @@ def claim_problems(pod: ReadOnlyTree, facts: Facts) -> Iterator[Problem]:
     """Yield the claims of a pod that do not exist, or are not bound."""
     namespace = meta.namespace(pod)
     for name in claim_names(pod):
+        reference = template_origin(pod, facts, "volumes")
         subject = ObjectName(kind=_CLAIM, api_version="v1", namespace=namespace, name=name)
         if facts.is_missing(CLAIMS, namespace, name):
             yield Problem(
                 subject=subject,
                 cause=f"the PersistentVolumeClaim {name} does not exist",
-                origins=[Origin(object=subject)],
+                origins=[Origin(object=subject), reference],
                 remedies=[Remedy(text=f"Create the PersistentVolumeClaim {name} in {namespace}.")],
             )
             continue
@@ -83,32 +85,35 @@ def volume_problems(pod: ReadOnlyTree, facts: Facts) -> Iterator[Problem]:
     """Yield what the volumes of a pod name and cannot have."""
     for volume in pod["spec"].get("volumes") or ():
         for source in (volume, *((volume.get("projected") or {}).get("sources") or ())):
-            yield from _source_problems(pod, facts, source, f"the volume {volume['name']}")
+            reference = template_origin(pod, facts, "volumes", Member(volume["name"]))
+            yield from _source_problems(facts, source, f"the volume {volume['name']}", reference)
     yield from claim_problems(pod, facts)
 
 
-def environment_problems(pod: ReadOnlyTree, facts: Facts, container: ReadOnlyTree) -> Iterator[Problem]:
-    """Yield what the environment of a container names and cannot have."""
-    consumer = f"the container {container['name']}"
+def environment_problems(
+    pod: ReadOnlyTree, facts: Facts, container: ReadOnlyTree, place: str
+) -> Iterator[Problem]:
+    """Yield what the environment of a container, in a list of a pod's spec, names and cannot have."""
+    consumer, path = f"the container {container['name']}", (place, Member(container["name"]))
     for entry in container.get("envFrom") or ():
-        yield from _reference_problems(pod, facts, entry.get("configMapRef"), CONFIG_MAPS, consumer)
-        yield from _reference_problems(pod, facts, entry.get("secretRef"), SECRETS, consumer)
+        origin = template_origin(pod, facts, *path, "envFrom")
+        yield from _reference_problems(facts, entry.get("configMapRef"), CONFIG_MAPS, consumer, origin)
+        yield from _reference_problems(facts, entry.get("secretRef"), SECRETS, consumer, origin)
     for variable in container.get("env") or ():
         source = variable.get("valueFrom") or {}
-        place = f"{consumer}, variable {variable['name']},"
+        of_variable = f"{consumer}, variable {variable['name']},"
+        origin = template_origin(pod, facts, *path, "env", Member(variable["name"]))
         for field, resource in (("configMapKeyRef", CONFIG_MAPS), ("secretKeyRef", SECRETS)):
             reference = source.get(field)
             keys = (reference["key"],) if reference and reference.get("key") else ()
-            yield from _reference_problems(pod, facts, reference, resource, place, keys)
+            yield from _reference_problems(facts, reference, resource, of_variable, origin, keys)
 
 
-def _source_problems(
-    pod: ReadOnlyTree, facts: Facts, source: ReadOnlyTree, consumer: str
-) -> Iterator[Problem]:
+def _source_problems(facts: Facts, source: ReadOnlyTree, consumer: str, origin: Origin) -> Iterator[Problem]:
     for field, resource in (("configMap", CONFIG_MAPS), ("secret", SECRETS)):
         reference = source.get(field)
         keys = [item["key"] for item in (reference or {}).get("items") or ()]
-        yield from _reference_problems(pod, facts, reference, resource, consumer, keys)
+        yield from _reference_problems(facts, reference, resource, consumer, origin, keys)
 
 
 _KINDS: Final = {CONFIG_MAPS: "ConfigMap", SECRETS: "Secret"}
@@ -119,24 +124,25 @@ VALUE: Final = "VALUE"
 
 
 def _reference_problems(
-    pod: ReadOnlyTree,
     facts: Facts,
     reference: Any,
     resource: GroupResource,
     consumer: str,
+    origin: Origin,
     keys: Iterable[str] = (),
 ) -> Iterator[Problem]:
+    """Yield why a reference, which is in the field of `origin`, does not lead to what it names."""
     name = (reference or {}).get("name") or (reference or {}).get("secretName")
     if not name or (reference or {}).get("optional"):
         return
-    namespace, kind = meta.namespace(pod), _KINDS[resource]
+    namespace, kind = origin.object.namespace, _KINDS[resource]
     subject = ObjectName(kind=kind, api_version="v1", namespace=namespace, name=name)
     if facts.is_missing(resource, namespace, name):
         yield Problem(
             subject=subject,
             cause=f"{consumer} needs the {kind} {name}, which does not exist",
             remedies=[_creation(resource, namespace, name, keys)],
-            origins=[Origin(object=subject)],
+            origins=[Origin(object=subject), origin],
         )
         return
     found = facts.find(resource, namespace, name)
@@ -155,7 +161,7 @@ def _reference_problems(
                         media_type=MERGE,
                     )
                 ],
-                origins=[Origin(object=subject, path=("data", key))],
+                origins=[Origin(object=subject, path=("data", key)), origin],
             )
 
 

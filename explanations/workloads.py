@@ -22,7 +22,16 @@ from mockube.apimachinery.wellknown import (
 from mockube.component_base.counted import counted
 
 from .commands import about
-from .explanation import Evidence, Explanation, Origin, Remedy, no_problem, unknown
+from .explanation import (
+    Evidence,
+    Explanation,
+    ObjectName,
+    Origin,
+    Related,
+    Remedy,
+    no_problem,
+    unknown,
+)
 from .facts import Facts
 from .members import Members
 from .owners import REPLICA_SETS
@@ -87,6 +96,7 @@ def explain_deployment(deployment: ReadOnlyTree, facts: Facts) -> Explanation:
         explanation,
         cause=f"the ReplicaSet {meta.name(newest)}: {explanation.cause}",
         evidence=[*explanation.evidence, *evidence],
+        related=explanation.related or [Related(object=ObjectName.of(newest), cause=explanation.cause)],
     )
 
 

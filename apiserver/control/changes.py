@@ -163,6 +163,11 @@ class Changes(RecordStrategy):
     def __init__(self, cluster: Registry, max_changes: int, policy: RBACPolicy) -> None:
         super().__init__(cluster.layout.root)
         self._cluster, self._max_changes, self._policy = cluster, max_changes, policy
+        self.of_control: Changes = self
+        """The history of the objects of the group, which is short."""
+
+    async def begin(self, registry: Registry) -> None:
+        self.of_control = Changes(registry, self._max_changes, self._policy)
 
     @property
     def newest(self) -> int:
@@ -338,7 +343,8 @@ class Changes(RecordStrategy):
     def _located(self, events: Sequence[Event]) -> Sequence[_Written]:
         """Return the events of objects, with their kinds."""
         root, found = self._cluster.layout.root, list[_Written]()
-        rows = {row.folder: row for row in self._cluster.rows.values() if not row.virtual}
+        by_kind = sorted(self._cluster.rows.values(), key=lambda row: not row.virtual)
+        rows = {row.folder: row for row in by_kind}  # those of the control group are stored elsewhere
         for event in events:
             first, *rest = event.kv.key.removeprefix(root).split(b"/")
             row = rows.get(first + b"/")

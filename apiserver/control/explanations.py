@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from mockube.apimachinery import meta, status
 from mockube.apimachinery.errors import FieldError, not_found, required
-from mockube.apimachinery.groups import CONTROL, GroupKind
+from mockube.apimachinery.groups import CONTROL, GroupKind, GroupResource
 from mockube.apimachinery.paths import ROOT
 from mockube.apimachinery.status import BadRequest, Details
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
@@ -37,6 +37,7 @@ MAX_PENDING: Final = 50
 RETRY_AFTER: Final = 1
 _UNNAMED: Final = "request"
 _MAX_NAME: Final = 253
+_FAULTS: Final = GroupResource(CONTROL, "faults")
 _OBJECT: Final = {
     "apiVersion": text("Its apiVersion; without it, the kind of a group of Kubernetes is meant."),
     "kind": text("Its kind.", maxLength=_MAX_NAME),
@@ -183,19 +184,20 @@ class Explanations(ControlStrategy):
                 raise self._invalid(required(ROOT.child("spec"), "one of object and request"))
             if spec.get("request") is not None:
                 return await self._explain_request(spec["request"], context, collector)
-            return await self._explain_object(spec, context, collector)
+            return await self._explain_object(control, spec, context, collector)
         except TooManyQuestions as error:
             raise BadRequest(str(error), Details()) from error
 
     async def _explain_object(
-        self, spec: ReadOnlyTree, context: RequestContext, collector: FactCollector
+        self, control: Registry, spec: ReadOnlyTree, context: RequestContext, collector: FactCollector
     ) -> Tree:
         subject = self._find_subject(spec.get("object") or {})
         row = subject.row
+        registry = control if row.group == CONTROL else self._cluster
         if not await collector.may("get", row.group_resource, subject.namespace, subject.name):
             raise forbidden(Attributes.of_row(context.user, "get", row, subject.namespace, subject.name), "")
-        await self._cluster.watch_cache.fresh()
-        stored = self._cluster.find_cached(row.group_resource, subject.namespace, subject.name)
+        await registry.watch_cache.fresh()
+        stored = registry.find_cached(row.group_resource, subject.namespace, subject.name)
         if stored is None:
             raise status.not_found(row.group_resource, subject.name)
         from mockube.explanations.catalog import explain  # noqa: PLC0415 - as above
@@ -246,7 +248,7 @@ class Explanations(ControlStrategy):
         rows = [
             row
             for row in self._cluster.rows.values()
-            if not row.virtual
+            if (not row.virtual or row.group_resource == _FAULTS)
             and kind in (row.kind, row.name, row.kind.lower())
             and (not api_version or row.group == group)
         ]

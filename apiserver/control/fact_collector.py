@@ -28,6 +28,7 @@ from mockube.apiserver.user import User
 from mockube.component_base.loop import yield_to_loop
 from mockube.explanations.facts import (
     EVENTS,
+    FAULTS,
     NOT_SET,
     REFUSED,
     Allowed,
@@ -250,7 +251,9 @@ class FactCollector:
         if not (may_list_changes and await self.may("list", resource, namespace)):
             return REFUSED
         newest, of_users = deque[ReadOnlyTree](maxlen=1), deque[ReadOnlyTree](maxlen=MAX_WRITES)
-        async for write in self._sources.changes.of_object(row, namespace, question.name):
+        changes = self._sources.changes
+        history = changes.of_control if row.group == CONTROL else changes
+        async for write in history.of_object(row, namespace, question.name):
             before, after = (_written_value(tree, question) for tree in (write.before, write.after))
             if before != after:
                 newest.append(_write_tree(write, question, is_secret=resource == SECRETS))
@@ -290,7 +293,8 @@ class FactCollector:
 
     def _row(self, group: str, kind: str) -> Resource | None:
         rows = self._cluster.rows.values()
-        return next((row for row in rows if (row.group, row.kind) == (group, kind) and not row.virtual), None)
+        found = (row for row in rows if (row.group, row.kind) == (group, kind))
+        return next((row for row in found if not row.virtual or row.group_resource == FAULTS), None)
 
     async def _decode(
         self, resource: GroupResource, stored: Sequence[StoredObject]

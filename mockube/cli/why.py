@@ -119,7 +119,8 @@ def _origins(status: ReadOnlyTree) -> Iterator[str]:
         name = f"{subject['kind'].lower()}/{subject['name']}"
         yield printable(f"  {field} of {name}:" if field else f"  {name}:")
         yield from (printable(f"    {_write(each)}") for each in origin["writes"])
-        yield printable(f"    {origin['command']}")
+        if "command" in origin:
+            yield printable(f"    {origin['command']}")
 
 
 def _write(write: ReadOnlyTree) -> str:

@@ -95,7 +95,8 @@ async def test_missing_key_of_secret_names_user_that_removed_it(client):
     await add_pod(client, NEEDS_KEY, WAITS_FOR_KEY)
     status = (await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))).body["status"]
     assert "needs the key password of the Secret db, which has no such key" in status["cause"]
-    (origin,) = status["origins"]
+    origin, reference = status["origins"]
+    assert reference["field"] == "spec.containers[c].env[PASSWORD]"
     assert origin["object"] == {"apiVersion": "v1", "kind": "Secret", "namespace": "default", "name": "db"}
     assert origin["field"] == "data.password"
     assert origin["command"] == "mockube log secret/db -n default --field data.password"
@@ -196,6 +197,21 @@ async def test_resource_whose_definition_is_deleted_meanwhile_has_no_objects(cli
         registry, registry, FactSources(logs=None, changes=None), User(name="alice"), Worker()
     )
     assert not await collector.may("get", gone, "default", "a")
+
+
+async def test_explanation_of_fault_names_its_creator(client):
+    fault = control_object("Fault", spec={"match": {"user": "nobody"}, "refuse": {"status": 500}})
+    fault["metadata"] = {"name": "cut"}
+    assert (await client.post(f"{PATH}/faults", fault)).status == 201
+    status = (await client.post(EXPLANATIONS, of("Fault", "cut"))).body["status"]
+    assert status["cause"] == "it harms requests that match user nobody: refuse"
+    (origin,) = status["origins"]
+    assert [(each["type"], each["verb"], bool(each["user"])) for each in origin["writes"]] == [
+        ("ADDED", "create", True)
+    ]
+    assert "command" not in origin
+    missing = await client.post(EXPLANATIONS, of("Fault", "other"))
+    assert missing.status == 404
 
 
 async def test_invalid_explanations_are_refused(client):
@@ -342,7 +358,8 @@ async def test_only_events_about_the_object_are_read(client, monkeypatch):
     await client.patch(f"{PODS}/web", {"metadata": {"finalizers": ["a.b/c"]}})
     await client.delete(f"{PODS}/web")
     await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))
-    assert [each.tree()["metadata"]["name"] for each in decoded] == ["about-it"]
+    events = [each.tree() for each in decoded if each.tree()["kind"] == "Event"]
+    assert [each["metadata"]["name"] for each in events] == ["about-it"]
 
 
 async def test_fault_that_cuts_a_node_off_is_named(client):

@@ -380,7 +380,9 @@ def test_node_with_a_taint_names_the_pods_that_wait_and_do_not_tolerate_it():
         "the node is ready, and takes only pods that tolerate team=x:NoSchedule; 1 pod that waits for a node does not tolerate it"
     )
     assert [each.object.name for each in found.related] == ["web"]
-    assert [(each.object.name, each.path) for each in found.origins] == [("a", ("spec", "taints", Member("team")))]
+    assert [(each.object.name, each.path) for each in found.origins] == [
+        ("a", ("spec", "taints", Member("team")))
+    ]
     assert [each.command for each in found.remedies] == ["kubectl taint nodes a team:NoSchedule-"]
 
 

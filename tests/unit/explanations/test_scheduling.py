@@ -229,7 +229,9 @@ CONTROL_PLANE = {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSc
 def test_taint_of_the_control_plane_is_not_the_cause_if_something_else_excludes_the_others():
     verdict = recorded(TAINTED, UNSELECTED)
     pod = waiting(verdict, nodeSelector={"disk": "ssd"}, container=requests("8"))
-    found = explained(pod, node_of("cp", taints=[CONTROL_PLANE], labels={"disk": "ssd"}, cpu="9"), node_of("b"))
+    found = explained(
+        pod, node_of("cp", taints=[CONTROL_PLANE], labels={"disk": "ssd"}, cpu="9"), node_of("b")
+    )
     assert found.cause == (
         "none of 2 nodes can take the pod: node(s) didn't match Pod's node affinity/selector (1), Insufficient cpu (1), "
         "node(s) of the control plane (1); b: lacks disk=ssd"
@@ -261,7 +263,12 @@ def test_remedy_is_about_the_nodes_that_its_plugin_rejects():
 
 
 DEFAULTS = [
-    {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+    {
+        "key": f"node.kubernetes.io/{key}",
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": 300,
+    }
     for key in ("not-ready", "unreachable")
 ]
 
@@ -270,7 +277,9 @@ def test_toleration_is_added_without_those_of_admission():
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "1", "controller": True}
     alone = waiting(tolerations=[*DEFAULTS, {"key": "x", "operator": "Exists"}])
     owned = {**alone, "metadata": {**alone["metadata"], "ownerReferences": [owner]}}
-    of_pod, of_template = (explained(pod, node_of(taints=[TAINT])).remedies[0].command for pod in (alone, owned))
+    of_pod, of_template = (
+        explained(pod, node_of(taints=[TAINT])).remedies[0].command for pod in (alone, owned)
+    )
     assert '"path":"/spec/tolerations/-","value":{"key":"only"' in of_pod
     assert '"tolerations":[{"key":"x","operator":"Exists"},{"key":"only"' in of_template
 

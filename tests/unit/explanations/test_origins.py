@@ -1,0 +1,352 @@
+"""Whom an explanation names: who wrote what is missing, what names it, what holds a deletion, what a program has read."""
+
+import pytest
+
+from mockube.apimachinery.groups import GroupResource
+from mockube.explanations.catalog import explain
+from mockube.explanations.facts import FAULTS, Member
+from mockube.explanations.refused import explain_request
+from tests.support.explained import (
+    condition,
+    event,
+    facts_of,
+    node_of,
+    pod_of,
+    resource_of,
+    thing,
+    with_state,
+)
+
+CONTROLLED = {
+    "kind": "StatefulSet",
+    "apiVersion": "apps/v1",
+    "name": "db",
+    "uid": "uid-db",
+    "controller": True,
+}
+CREATING = {"waiting": {"reason": "ContainerCreating"}}
+
+
+def explained(obj, *objects, **more):
+    return explain(resource_of(obj), obj, facts_of(obj, node_of(), *objects, **more))
+
+
+def origins(found):
+    return [(f"{each.object.kind}/{each.object.name}", each.path) for each in found.origins]
+
+
+# --- what is missing, and what names it
+
+
+@pytest.mark.parametrize(
+    ("source", "missing"),
+    [
+        ({"configMap": {"name": "conf"}}, "ConfigMap/conf"),
+        ({"secret": {"secretName": "conf"}}, "Secret/conf"),
+        ({"projected": {"sources": [{"configMap": {"name": "conf"}}]}}, "ConfigMap/conf"),
+    ],
+)
+def test_volume_of_what_does_not_exist_names_it_and_the_field_that_needs_it(source, missing):
+    metadata = {"ownerReferences": [CONTROLLED]}
+    pod = pod_of(metadata=metadata, status=with_state(CREATING), volumes=[{"name": "v", **source}])
+    found = explained(pod)
+    assert origins(found) == [
+        (missing, ()),
+        ("StatefulSet/db", ("spec", "template", "spec", "volumes", Member("v"))),
+    ]
+    assert found.remedies[0].command.startswith("kubectl -n default create ")
+
+
+def test_variable_of_what_does_not_exist_names_the_variable():
+    reference = {"configMapKeyRef": {"name": "conf", "key": "mode"}}
+    container = {"env": [{"name": "MODE", "valueFrom": reference}]}
+    state = {"waiting": {"reason": "CreateContainerConfigError"}}
+    found = explained(pod_of(container=container, status=with_state(state)))
+    assert origins(found) == [
+        ("ConfigMap/conf", ()),
+        ("Pod/web", ("spec", "containers", Member("c"), "env", Member("MODE"))),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "missing", "field"),
+    [
+        (
+            'error looking up service account default/db: serviceaccount "db" not found',
+            "ServiceAccount/db",
+            "serviceAccountName",
+        ),
+        ("no PriorityClass with name db was found", "PriorityClass/db", "priorityClassName"),
+        ('pod rejected: RuntimeClass "db" not found', "RuntimeClass/db", "runtimeClassName"),
+    ],
+)
+def test_pods_that_name_what_does_not_exist_are_refused_because_of_the_template(message, missing, field):
+    owner = thing("StatefulSet", "db", api_version="apps/v1", spec={"replicas": 2}, status={})
+    found = explained(owner, event(owner, "FailedCreate", f'pods "db-0" is forbidden: {message}'))
+    assert origins(found) == [(missing, ()), ("StatefulSet/db", ("spec", "template", "spec", field))]
+    assert found.related == ()
+    assert found.remedies
+
+
+# --- what holds a deletion
+
+
+DELETED = {"deletionTimestamp": "2026-01-31T11:59:00Z"}
+
+
+def test_namespace_names_the_authors_of_finalizers_and_of_its_deletion():
+    namespace = thing("Namespace", "default", namespace="", metadata=DELETED)
+    kept = thing("ConfigMap", "kept", metadata={**DELETED, "finalizers": ["example.com/x"]})
+    found = explained(namespace, kept)
+    assert origins(found) == [
+        ("ConfigMap/kept", ("metadata", "finalizers")),
+        ("Namespace/default", ("metadata", "deletionTimestamp")),
+    ]
+    assert '"op":"remove","path":"/metadata/finalizers/0"' in found.remedies[-1].command
+    of_object = explained(kept, namespace)
+    assert ("Namespace/default", ("metadata", "deletionTimestamp")) in origins(of_object)
+
+
+# --- what a program has read
+
+
+CRASHED = with_state(
+    {"waiting": {"reason": "CrashLoopBackOff"}}, lastState={"terminated": {"exitCode": 1, "reason": "Error"}}
+)
+CONFIG = thing("ConfigMap", "conf", data={"default.conf": "locatio /", "other.conf": ""})
+
+
+def crash(log, mount, **volume):
+    volumes = [{"name": "v", "configMap": {"name": "conf", **volume}}]
+    pod = pod_of(container={"volumeMounts": [{"name": "v", **mount}]}, status=CRASHED, volumes=volumes)
+    return explained(pod, CONFIG, logs={"c": log})
+
+
+@pytest.mark.parametrize(
+    ("log", "mount", "volume"),
+    [
+        ("begin\nunknown directive in /etc/conf.d/default.conf:1", {"mountPath": "/etc/conf.d"}, {}),
+        ("bad /etc/x.conf", {"mountPath": "/etc/x.conf", "subPath": "default.conf"}, {}),
+        ('open "/etc/a/b": bad', {"mountPath": "/etc/"}, {"items": [{"key": "default.conf", "path": "a/b"}]}),
+        ("/etc/other.conf is read\n/etc/default.conf: bad", {"mountPath": "/etc"}, {}),
+    ],
+)
+def test_file_that_a_log_names_is_the_key_of_its_object(log, mount, volume):
+    found = crash(log, mount, **volume)
+    assert origins(found)[0] == ("ConfigMap/conf", ("data", "default.conf"))
+    assert "the key default.conf of the ConfigMap conf" in found.cause
+
+
+@pytest.mark.parametrize("log", ["bad /etc/default.conf.bak", "bad /etc/default.configuration", "bad"])
+def test_file_that_a_log_does_not_name_is_no_cause(log):
+    found = crash(log, {"mountPath": "/etc"})
+    assert origins(found) == [("Pod/web", ("spec", "containers", Member("c")))]
+
+
+def test_undoing_the_change_of_a_file_is_the_first_remedy():
+    path = ("data", "default.conf")
+    author = {"user": "bob", "verb": "patch"}
+    write = {
+        "revision": 7,
+        "type": "MODIFIED",
+        "author": author,
+        "before": "location /",
+        "after": "locatio /",
+    }
+    volumes = [{"name": "v", "configMap": {"name": "conf"}}]
+    mounts = [{"name": "v", "mountPath": "/etc"}]
+    pod = pod_of(container={"volumeMounts": mounts}, status=CRASHED, volumes=volumes)
+    found = explained(pod, CONFIG, logs={"c": "bad /etc/default.conf"}, writes={("conf", path): [write]})
+    assert found.remedies[0].text == 'Undo what bob changed: "location /" again:'
+    assert '{"data":{"default.conf":"location /"}}' in found.remedies[0].command
+
+
+# --- memory
+
+
+def killed(limit, write, *, finished="2026-01-31T11:58:00Z", actual=None):
+    end = {"exitCode": 137, "reason": "OOMKilled", "finishedAt": finished}
+    resources = {"resources": {"limits": {"memory": actual}}} if actual else {}
+    status = with_state(
+        {"waiting": {"reason": "CrashLoopBackOff"}}, lastState={"terminated": end}, **resources
+    )
+    pod = pod_of(container={"resources": {"limits": {"memory": limit}}}, status=status)
+    path = ("spec", "containers", Member("c"), "resources")
+    return explained(pod, writes={("web", path): [write] if write else []})
+
+
+def resized(before, after, time="2026-01-31T11:57:00Z"):
+    limits = {name: {"limits": {"memory": value}} for name, value in (("before", before), ("after", after))}
+    return {"revision": 7, "type": "MODIFIED", "time": time, "author": {"user": "bob"}, **limits}
+
+
+def test_more_memory_that_was_not_enough_is_not_taken_back():
+    raised, lowered = killed("200Mi", resized("100Mi", "200Mi")), killed("50Mi", resized("100Mi", "50Mi"))
+    assert not any("Undo" in each.text for each in raised.remedies)
+    assert any('"memory":"400Mi"' in each.command for each in raised.remedies)
+    assert lowered.remedies[0].text.startswith("Undo what bob changed")
+
+
+def test_end_before_a_resize_is_one_at_the_limit_of_then():
+    found = killed("200Mi", resized("100Mi", "200Mi", time="2026-01-31T11:59:00Z"))
+    assert "its limit of 100Mi (OOMKilled), which was changed to 200Mi since then" in found.cause
+    assert not any("memory" in each.command for each in found.remedies)
+
+
+def test_resize_that_is_not_carried_out_is_said():
+    found = killed("8Gi", None, actual="100Mi")
+    assert "its limit of 100Mi (OOMKilled); its resize to 8Gi is not carried out" in found.cause
+
+
+# --- faults and policies
+
+
+def fault(**spec):
+    return thing("Fault", "cut", api_version="control.mockube.dev/v1alpha1", namespace="", spec=spec)
+
+
+def test_fault_says_what_it_does():
+    cut = fault(match={"node": "a"}, partition={})
+    found = explain(FAULTS, cut, facts_of(cut, node_of()))
+    assert found.cause == "it has cut the node a off"
+    assert [each.object.name for each in found.related] == ["a"]
+    assert origins(found) == [("Fault/cut", ())]
+    assert [each.command for each in found.remedies] == ["mockube fault remove cut"]
+    harmful = fault(match={"user": "ada"}, refuse={"status": 500}, share=0.5)
+    assert explain(FAULTS, harmful, facts_of()).cause == "it harms requests that match user ada: refuse"
+    ended = {**harmful, "status": {"hits": 3, "isExhausted": True}}
+    assert explain(FAULTS, ended, facts_of()).state == "NoProblem"
+
+
+def test_request_that_a_fault_answered_names_the_fault():
+    recorded = {
+        "spec": {"user": "ada", "verb": "get"},
+        "status": {"code": 500, "message": "m", "fault": "cut", "answeredByFault": True},
+    }
+    assert origins(explain_request(recorded, facts_of())) == [("Fault/cut", ())]
+
+
+def denied_secret(*validations):
+    policy = thing(
+        "ValidatingAdmissionPolicy",
+        "p",
+        api_version="admissionregistration.k8s.io/v1",
+        namespace="",
+        spec={"validations": [*validations]},
+    )
+    message = "secrets \"s\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: "
+    recorded = {"spec": {"user": "ada", "verb": "create"}, "status": {"code": 422, "message": message}}
+    return explain_request(recorded, facts_of(policy)).cause.partition("denied it: ")[2]
+
+
+def test_message_of_a_policy_is_no_part_of_a_secret_and_one_of_an_expression_may_be():
+    rule, other = ({"expression": "false", "message": text} for text in ("no secrets", "nothing"))
+    assert denied_secret(rule) == "no secrets"
+    assert denied_secret(rule, other) == "one of: no secrets; nothing"
+    assert "is not recorded" in denied_secret(
+        rule, {"expression": "false", "messageExpression": "object.data.a"}
+    )
+
+
+# --- autoscalers, Jobs and CronJobs
+
+
+HPAS = GroupResource("autoscaling", "horizontalpodautoscalers")
+
+
+@pytest.mark.parametrize(
+    ("workload", "change"),
+    [(("Deployment", "web"), '"name":"web"'), (("StatefulSet", "wbe"), '"kind":"StatefulSet","name":"wbe"')],
+)
+def test_autoscaler_of_what_does_not_exist_names_what_it_may_mean(workload, change):
+    kind, name = workload
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "wbe"}
+    conditions = [condition("AbleToScale", "False", "FailedGetScale", 'deployments.apps "wbe" not found')]
+    autoscaler = thing(
+        "HorizontalPodAutoscaler",
+        "h",
+        api_version="autoscaling/v2",
+        spec={"scaleTargetRef": target},
+        status={"conditions": conditions},
+    )
+    others = [thing("Deployment", "unlike", api_version="apps/v1"), thing(kind, name, api_version="apps/v1")]
+    found = explain(HPAS, autoscaler, facts_of(autoscaler, *others))
+    assert found.cause == "it does not scale anything: the Deployment wbe does not exist"
+    assert change in found.remedies[0].command
+    assert origins(found) == [
+        ("HorizontalPodAutoscaler/h", ("spec", "scaleTargetRef")),
+        ("Deployment/wbe", ()),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reason", "field"),
+    [("DeadlineExceeded", "activeDeadlineSeconds"), ("PodFailurePolicy", "podFailurePolicy")],
+)
+def test_rule_that_failed_a_job_is_named_with_what_would_change_it(reason, field):
+    spec = {"activeDeadlineSeconds": 5, "template": {"spec": {}}}
+    job = thing(
+        "Job",
+        "j",
+        api_version="batch/v1",
+        spec=spec,
+        status={"conditions": [condition("Failed", "True", reason)]},
+    )
+    found = explained(job)
+    assert origins(found) == [("Job/j", ("spec", field))]
+    assert f"spec.{field}, in a Job that replaces j." in found.remedies[-1].text
+
+
+def test_deadline_of_the_jobs_of_a_cron_job_is_changed_there():
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": "1", "controller": True}
+    job = thing(
+        "Job",
+        "j",
+        api_version="batch/v1",
+        metadata={"ownerReferences": [owner]},
+        spec={"activeDeadlineSeconds": 5, "template": {"spec": {}}},
+        status={"conditions": [condition("Failed", "True", "DeadlineExceeded")]},
+    )
+    found = explained(job)
+    assert origins(found) == [("CronJob/nightly", ("spec", "jobTemplate", "spec", "activeDeadlineSeconds"))]
+    assert '{"jobTemplate":{"spec":{"activeDeadlineSeconds":10}}}' in found.remedies[0].command
+
+
+@pytest.mark.parametrize(
+    ("reason", "field", "change"),
+    [("InvalidSchedule", "schedule", "0 0 * * *"), ("UnknownTimeZone", "timeZone", "Etc/UTC")],
+)
+def test_cron_job_that_never_starts_a_job_has_a_remedy(reason, field, change):
+    cron_job = thing(
+        "CronJob", "n", api_version="batch/v1", spec={"schedule": "0 0 31 2 *", "timeZone": "No/Where"}
+    )
+    found = explained(cron_job, event(cron_job, reason, "invalid"))
+    assert origins(found) == [("CronJob/n", ("spec", field))]
+    assert change in found.remedies[0].command
+
+
+def test_creation_of_a_job_that_a_quota_refuses_is_explained_as_of_a_pod():
+    cron_job = thing("CronJob", "n", api_version="batch/v1", spec={"schedule": "* * * * *"})
+    message = 'jobs.batch "n-1" is forbidden: exceeded quota: few, requested: count/jobs.batch=1, used: count/jobs.batch=1, limited: count/jobs.batch=1'
+    found = explained(cron_job, event(cron_job, "FailedCreate", message))
+    assert origins(found) == [("ResourceQuota/few", ("spec", "hard"))]
+    assert any('"count/jobs.batch":"2"' in each.command for each in found.remedies)
+
+
+def test_job_with_a_pod_that_is_evicted_names_the_user_of_the_eviction():
+    job = thing("Job", "j", api_version="batch/v1", spec={"template": {"spec": {}}}, status={"active": 1})
+    owner = {"kind": "Job", "apiVersion": "batch/v1", "name": "j", "uid": "uid-j", "controller": True}
+    metadata = {"ownerReferences": [owner]}
+    status = {"phase": "Running", "conditions": [condition("Ready", "True")]}
+    pods = [
+        pod_of("new", metadata=metadata, status=status),
+        pod_of("old", metadata=metadata | DELETED, status=status),
+    ]
+    author = {"user": "bob", "subresource": "eviction", "agent": "kubectl/v1"}
+    write = {"revision": 7, "type": "MODIFIED", "author": author}
+    found = explained(
+        job, *pods, event(job, "SuccessfulCreate", "Created pod: old"), writes={("old", ()): [write]}
+    )
+    assert "1 pod runs" in found.cause
+    assert "the pod old was evicted by bob with kubectl/v1" in found.cause
+    assert ("Pod/old", ()) in origins(found)
