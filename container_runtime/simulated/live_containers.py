@@ -17,7 +17,7 @@ from mockube.container_runtime.records import Records
 from . import predictions
 from .files.mounts import shared_volumes
 from .programs import commands
-from .programs.live_commands import handlers_may_interfere
+from .programs.live_commands import handler_commands
 from .servers.probe_answers import concurrent_containers
 
 
@@ -27,6 +27,10 @@ class _Joined(set[str]):
 
 class _Certain(dict[tuple[str, str], bool]):
     """Whether the runs of a pod's containers are certain in advance, by the container's name and image."""
+
+
+class _Interfering(dict[tuple[str, str], bool]):
+    """Whether probes and hooks may change what a pod's containers do, by the same."""
 
 
 class LiveContainers:
@@ -54,10 +58,10 @@ class LiveContainers:
 
     def may_be_changed(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
         """Return whether hooks, probes and processes may change a container's files, or others send signals to its processes."""
-        if handlers_may_interfere(container) or self.shares_with_process(pod, container):
+        if self._has_interfering_handlers(pod, container) or self.shares_with_process(pod, container):
             return True
         return bool(pod["spec"].get("shareProcessNamespace")) and any(
-            handlers_may_interfere(other) or not self._is_certain(pod, other)
+            self._has_interfering_handlers(pod, other) or not self._is_certain(pod, other)
             for other in every_container(pod["spec"])
             if other["name"] != container["name"] and commands.interpreted_command(self._images, pod, other)
         )
@@ -99,6 +103,21 @@ class LiveContainers:
         """Return whether what happens outside of a command counts for it."""
         is_joined = container["name"] in (self._records.find(meta.uid(pod), _Joined) or ())
         return is_joined or not self._is_certain(pod, container) or self.may_be_changed(pod, container)
+
+    def _has_interfering_handlers(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+        """Return whether a command of a container's probes or hooks may write files that others read, or send signals."""
+        commands = handler_commands(container)
+        if not commands:
+            return False
+        known = self._records.ensure(meta.uid(pod), _Interfering)
+        key = container["name"], container.get("image") or ""
+        if key not in known:
+            script = script_of(meta.annotations(pod))
+            known[key] = any(
+                predictions.outcome_of_handler(self._images, pod, container, script, argv).interferes
+                for argv in commands.values()
+            )
+        return known[key]
 
     def _is_certain(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
         """Return whether a command is computed to its end, or what it does is not simulated at all."""

@@ -53,7 +53,6 @@ from .live_containers import LiveContainers
 from .node.node_files import FolderNodeFiles, NodeFiles, SystemFiles
 from .node.root_files import root_files
 from .programs import commands as runs
-from .programs.lasting_files import WRITE_COMMAND
 from .programs.log_replay import LogReplay, replay_memory
 from .programs.other_processes import process_entries, process_view
 from .programs.program import containers_in_namespace, note_unknown_places, pid_of
@@ -196,10 +195,9 @@ class PodFiles:
         """Return the objects that a container refers to."""
         return await self._references.load_shared(pod, container)
 
-    def note_command(self, uid: str, name: str, argv: Sequence[str], *, has_input: bool) -> bool:
-        """Note a command that a client runs in a container; return whether it is the first that may change files."""
-        may_write = has_input or WRITE_COMMAND.search("\0".join(argv)) is not None
-        if not may_write or self.is_changed(uid, name):
+    def note_command(self, uid: str, name: str) -> bool:
+        """Note a command that a client runs in a container, which may change its files; return whether it is the first."""
+        if self.is_changed(uid, name):
             return False
         self._records.ensure(uid, _Changed).add(name)
         return True

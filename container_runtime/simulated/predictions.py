@@ -40,7 +40,7 @@ from .files.users import group_names, identity_of, user_names
 from .programs import handlers, image_load, program, requirements
 from .programs import unread_configuration as unread
 from .programs.commands import live_command
-from .programs.handlers import HandlerCommand
+from .programs.handlers import HandlerCommand, HandlerOutcome
 from .programs.lasting_files import has_small_disk, is_lasting
 from .programs.object_values import is_file_of_object, object_variables
 from .programs.other_processes import processes_at_start
@@ -65,8 +65,6 @@ from .servers.server_programs import SERVERS
 from .shell.filesystem import FileEntry
 from .shell.outside import OutsideAnswer
 
-_PROCESSES: Final = re.compile(r"(?<![\w.-])(?:pgrep|pidof|ps|top)(?![\w.-])")
-"""The programs of a probe whose results depend on what runs in its container; a command without them has one result for all pods."""
 _PATHS: Final = re.compile(r"/[\w.+-]+(?:/[\w.+-]+)*")
 _LITTLE: Final = 1
 """The bytes from which on what a command writes counts on a small disk."""
@@ -253,31 +251,25 @@ def handler_timeline(  # noqa: PLR0913 - each argument is a dependency
     fails_unknown: bool = False,
 ) -> Timeline:
     """Return the results of the command of a probe or a hook during a run of the container."""
-    timeline = _handler_timeline(
+    timeline = outcome_of_handler(
         images, pod, container, script, argv, restarts=restarts, fails_unknown=fails_unknown
-    )
+    ).timeline
     return UNKNOWN_TIMELINE if timeline is None else timeline
 
 
-def handler_runs_on_clock(
-    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, argv: Sequence[str]
-) -> bool:
-    """Return whether the command of a probe or a hook asks for something of which nobody knows the answer in advance."""
-    return _handler_timeline(images, pod, container, script, argv, restarts=0, fails_unknown=False) is None
-
-
-def _handler_timeline(  # noqa: PLR0913 - as above
+def outcome_of_handler(  # noqa: PLR0913 - as above
     images: ImageTable,
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     script: Script,
     argv: Sequence[str],
     *,
-    restarts: int,
-    fails_unknown: bool,
-) -> Timeline | None:
+    restarts: int = 0,
+    fails_unknown: bool = False,
+) -> HandlerOutcome:
+    """Return what the command of a probe or a hook does during a run of the container, as far as it is known in advance."""
     if not argv:
-        return UNKNOWN_TIMELINE
+        return HandlerOutcome(UNKNOWN_TIMELINE, interferes=False)
     fails = script.fails_unknown_programs(default=fails_unknown)
     command = _handler_command(images, pod, container, argv, fails_unknown=fails)
     main = None
@@ -297,7 +289,19 @@ def _handler_timeline(  # noqa: PLR0913 - as above
         folders: tuple[str, ...] | None = _empty_folders_beside_server(images, pod, container, script)
     else:
         folders = _empty_folders(pod, container, restarts)
-    return handlers.command_timeline(main, command, folders)
+    outcome = handlers.outcome_of(main, command, folders)
+    if outcome is None:
+        outcome = handlers.outcome_of(main, _beside_processes(images, pod, container, command), folders)
+        assert outcome is not None
+    return outcome
+
+
+def _beside_processes(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, command: HandlerCommand
+) -> HandlerCommand:
+    """Return a command that knows what runs beside it: the results of one that does not ask for it are the same for more pods."""
+    others = processes_at_start(images, pod, container, known_environment(pod, container))
+    return replace(command, other_processes=others)
 
 
 def _handler_command(
@@ -327,9 +331,6 @@ def _handler_command(
         group_names=tuple(group_names(images, container).items()),
         installed=programs_of_image(images, container.get("image") or ""),
         places=file_places(images, container),
-        other_processes=processes_at_start(images, pod, container, known)
-        if _PROCESSES.search(text)
-        else None,
         files=_named_files(images, pod, container, text) if "/etc/" in text or "/dev/" in text else (),
     )
 
@@ -350,7 +351,10 @@ def unknown_handler_program(
     images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str]
 ) -> str:
     """Return the program that is not simulated and that the command of a probe or a hook needs; "" if there is none."""
-    return handlers.unknown_program_of_handler(_handler_command(images, pod, container, argv)) if argv else ""
+    if not argv:
+        return ""
+    command = _beside_processes(images, pod, container, _handler_command(images, pod, container, argv))
+    return handlers.unknown_program_of_handler(command)
 
 
 def _empty_folders(pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ from .machines import SimulatedMachines
 from .network.view import SyncedView
 from .pod_files import PodFiles
 from .programs import commands
-from .programs.live_commands import live_commands
+from .programs.live_commands import handler_commands, live_commands
 from .programs.log_replay import LogReplay, replay_memory
 from .programs.object_values import has_object_files
 from .programs.other_processes import other_processes
@@ -380,8 +380,8 @@ class SimulatedRuntime:
 
         is_live = is_changed(container["name"]) or bool(self._live.command(pod, container))
         script = script_of(meta.annotations(pod))
-        runs_on_clock = partial(predictions.handler_runs_on_clock, self._images, pod, container, script)
-        handlers = live_commands(container, runs_on_clock, is_live=is_live)
+        outcome_of = partial(predictions.outcome_of_handler, self._images, pod, container, script)
+        handlers = live_commands(handler_commands(container), outcome_of, is_live=is_live)
         is_configured = any(
             self._configured.is_configured(pod, other) for other in concurrent_containers(pod)
         )
@@ -554,7 +554,7 @@ class SimulatedRuntime:
     async def exec(self, pod: ReadOnlyTree, name: str, request: ExecRequest) -> Command:
         container, run = running_container(pod, name)
         await self._join_all(pod)
-        if self.files.note_command(meta.uid(pod), name, request.command, has_input=request.has_input):
+        if self.files.note_command(meta.uid(pod), name):
             self._events.report_change(pod)
         references = await self._objects.load_shared(pod, container)
         files = await self.files.file_system(pod, container, references=references)

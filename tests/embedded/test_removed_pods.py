@@ -112,7 +112,7 @@ def places_in_the_manager(uids):
 
 @pytest.mark.parametrize("count", [1, pytest.param(72, marks=pytest.mark.release)])
 def test_pods_that_have_come_and_gone_leave_nothing(count):
-    with Cluster(nodes=2) as cluster:
+    with Cluster(nodes=2 + count // 6) as cluster:
         cluster.apply(CONFIGURATION)
         for number in range(count):
             cluster.create(PODS.replace("NUMBER", str(number)))

@@ -7,7 +7,7 @@ be known: a program is not simulated, unless such programs fail, or a file or a 
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache, partial
 from math import inf
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ from mockube.container_runtime.simulated.shell.filesystem import (
     WriteProtection,
 )
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
-from mockube.container_runtime.simulated.shell.outside import OutsideAnswer
+from mockube.container_runtime.simulated.shell.outside import OutsideAnswer, ProcessesAsked
 from mockube.container_runtime.simulated.shell.process import (
     Host,
     OtherProcess,
@@ -74,6 +74,15 @@ class HandlerCommand(Struct, frozen=True, kw_only=True):
     """The files of every container that it names."""
 
 
+class HandlerOutcome(NamedTuple):
+    """What is known in advance of the command of a probe or a hook."""
+
+    timeline: Timeline | None
+    """Its results during a run of the container; None if it runs on the clock."""
+    interferes: bool
+    """Whether it writes files that others may read, or may do so or send signals, as it asks for what nobody knows in advance."""
+
+
 class UnknownFile(UnknownProgram):
     """Nobody knows whether a file exists."""
 
@@ -97,10 +106,15 @@ class _KnownFiles(FileSystem):
             mounts=dict.fromkeys(command.outside, program.OUTSIDE),
             user=command.identity,
             protection=command.protection,
+            on_change=self._note_change,
         )
+        self.is_changed = False
         self._folders = folders or ()
         self._knows_writers = folders is not None
         self._absent = absent
+
+    def _note_change(self) -> None:
+        self.is_changed = True
 
     def may_exist(self, path: str) -> bool:
         if path.startswith(_OF_EVERY_CONTAINER):
@@ -126,10 +140,10 @@ class _KnownFiles(FileSystem):
 
 
 @lru_cache(maxsize=4096)
-def command_timeline(
+def outcome_of(
     main: Invocation | None, command: HandlerCommand, folders: tuple[str, ...] | None
-) -> Timeline | None:
-    """Return the results of a command during a run of the container's command `main`; None for one that runs on the clock.
+) -> HandlerOutcome | None:
+    """Return what a command does during a run of the container's command `main`; None if it asks for processes, and they are not known.
 
     The result of a command that is not simulated is None.
 
@@ -137,33 +151,40 @@ def command_timeline(
     knows what the container's own program writes.
     """
     try:
-        return _timeline(main, command, folders)
-    except OutsideAnswer:
+        return _outcome(main, command, folders)
+    except ProcessesAsked:
         return None
+    except OutsideAnswer:
+        return HandlerOutcome(None, interferes=True)
 
 
-def _timeline(main: Invocation | None, command: HandlerCommand, folders: tuple[str, ...] | None) -> Timeline:
+def _outcome(
+    main: Invocation | None, command: HandlerCommand, folders: tuple[str, ...] | None
+) -> HandlerOutcome:
     budget = AdvanceBudget()
     if main is None:
-        return ((0.0, _run_command(command, _KnownFiles(dict(command.files), command, folders), budget)),)
+        known = _KnownFiles(dict(command.files), command, folders)
+        return HandlerOutcome(((0.0, _run_command(command, known, budget)),), known.is_changed)
     files = program.initial_files(main, budget)
     host, execution = program.start_invocation(main, files)
     seen: set[str] = set()
     results: list[tuple[float, CommandResult | None]] = []
-    at = 0.0
+    at, interferes = 0.0, False
     for _ in range(MAX_TIMES):
         next_at = _run_until_sleep(execution, host, budget)
         if next_at is None and results:
             break
         entries = {**dict(command.files), **dict(files.own_entries("/"))}
         seen |= entries.keys()
-        result = _run_command(_beside(command, host), _KnownFiles(entries, command, folders, seen), budget)
+        known = _KnownFiles(entries, command, folders, seen)
+        result = _run_command(_beside(command, host), known, budget)
+        interferes |= known.is_changed
         if not results or results[-1][1] != result:
             results.append((at, result))
         if next_at is None or next_at == inf:
             break
         at = next_at
-    return tuple(results)
+    return HandlerOutcome(tuple(results), interferes)
 
 
 @lru_cache(maxsize=4096)
@@ -213,9 +234,11 @@ def _beside(command: HandlerCommand, host: Host) -> HandlerCommand:
         command.other_processes is None or len(command.other_processes) != 1
     ):  # None, or those of other containers.
         return command
+    first = command.other_processes[0]
+    listed = with_listed(first, host.listed_processes())
     return replace(
         command,
-        other_processes=tuple(with_listed(command.other_processes[0], host.listed_processes())),
+        other_processes=tuple(replace(each, send_signal=first.send_signal) for each in listed),
     )
 
 

@@ -1,16 +1,8 @@
 """The volumes whose files outlive their pods, those of claims and of nodes, and the pods whose disks are small. Pure."""
 
-import re
-from typing import Final
-
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.volumes import is_claim
 from mockube.container_runtime.disk_usage import EPHEMERAL_STORAGE
-
-WRITE_COMMAND: Final = re.compile(
-    r">|\b(?:tee|touch|mkdir|cp|mv|rm|tar|ln|sed|dd|chmod|mounttest|apt|apt-get|apk|yum|dnf|microdnf)\b"
-)
-"""Matches a command that may write files."""
 
 
 def is_lasting(volume: ReadOnlyTree) -> bool:

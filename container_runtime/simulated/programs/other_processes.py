@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 from msgspec.structs import replace
 
@@ -26,6 +26,7 @@ from mockube.container_runtime.simulated.shell.command_lookup import (
     KEYWORDS,
 )
 from mockube.container_runtime.simulated.shell.filesystem import PROC, FileEntry, FileSystem, ProcessView
+from mockube.container_runtime.simulated.shell.outside import OutsideAnswer
 from mockube.container_runtime.simulated.shell.process import FIRST_PID, OtherProcess, RunningProcess
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
@@ -244,14 +245,17 @@ def processes_at_start(
     """Return what runs in a container at any time beside a command that the kubelet executes, without the times of starts."""
     if not pod["spec"].get("shareProcessNamespace"):
         pid = program.pid_of(pod, container) or FIRST_PID
-        return (_first_process(images, pod, container, pid, environment, _ANY_TIME),)
-    return (
-        _pause(_ANY_TIME),
-        *(
-            _first_process(images, pod, other, program.pid_of(pod, other), environment, _ANY_TIME)
-            for other in pod["spec"]["containers"]
-        ),
+        first = _first_process(images, pod, container, pid, environment, _ANY_TIME)
+        return (replace(first, send_signal=_send_to_unknown),)
+    others = (
+        _first_process(images, pod, other, program.pid_of(pod, other), environment, _ANY_TIME)
+        for other in pod["spec"]["containers"]
     )
+    return (_pause(_ANY_TIME), *(replace(other, send_signal=_send_to_unknown) for other in others))
+
+
+def _send_to_unknown(_: int) -> NoReturn:
+    raise OutsideAnswer
 
 
 def _pause(started: datetime) -> OtherProcess:

@@ -63,7 +63,7 @@ from mockube.container_runtime.simulated.shell.network_programs.servers.registry
 )
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of, starts_server
 from mockube.container_runtime.simulated.shell.node_disk import NodeDisk
-from mockube.container_runtime.simulated.shell.outside import OutsideAnswer, OutsideFiles
+from mockube.container_runtime.simulated.shell.outside import OutsideAnswer, OutsideFiles, ProcessesAsked
 from mockube.container_runtime.simulated.shell.process import (
     FIRST_PID,
     Effect,
@@ -591,7 +591,7 @@ def start_invocation(
     host = Host(
         name=invocation.hostname,
         pid=invocation.pid if other_processes is not None else invocation.pid or _PID_BESIDE,
-        find_others=_raise_outside if other_processes is None else lambda: other_processes,
+        find_others=_ask_for_processes if other_processes is None else lambda: other_processes,
         find_size=_raise_outside,
         ask_variable=ask_variable or invocation.object_variables.ask,
         enter_node=_raise_outside,
@@ -617,6 +617,10 @@ def start_invocation(
 
 def _raise_outside(*_: object) -> NoReturn:
     raise OutsideAnswer
+
+
+def _ask_for_processes() -> NoReturn:
+    raise ProcessesAsked
 
 
 def _run_once(

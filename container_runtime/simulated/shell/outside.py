@@ -13,6 +13,10 @@ class OutsideAnswer(Exception):
     """A command that is computed in advance asks for something whose answer lies outside of its container: nobody knows it before it runs."""
 
 
+class ProcessesAsked(OutsideAnswer):
+    """It asks for the processes that run beside it."""
+
+
 class OutsideFiles(FileSystem):
     """The files of a volume that others may write: each use of them raises `OutsideAnswer`."""
 

@@ -128,9 +128,19 @@ async def test_container_ends_the_process_of_another_one():
 
 @pytest.mark.parametrize(
     ("command", "is_live"),
-    [("kill -0 1", False), ("kill -TERM 1", True), ("pkill app", True), ("kill -l", False)],
+    [
+        ("kill -0 1", False),
+        ("kill -TERM 1", True),
+        ("k=kill; $k -TERM 1", True),
+        ("pkill sleep", True),
+        ("pkill app", False),
+        ("echo kill 1", False),
+        ("kill -l", False),
+        ("t=tou; ${t}ch /tmp/x", True),
+        ("echo touch >/dev/null", False),
+    ],
 )
-def test_container_whose_hook_sends_signals_runs_in_real_time(command, is_live):
+def test_container_whose_hook_changes_something_runs_in_real_time(command, is_live):
     hook = {"preStop": {"exec": {"command": ["sh", "-c", command]}}}
     container = shell("trap 'exit 3' TERM; while :; do sleep 1; done", lifecycle=hook)
     pod = {"metadata": {"name": "p", "uid": "u"}, "spec": {"containers": [container]}}

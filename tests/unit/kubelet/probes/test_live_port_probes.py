@@ -126,7 +126,7 @@ async def test_probe_follows_file_that_a_client_writes():
     )
     tree = running(pod(container(**READY)), clock)
     assert not handlers.observations(tree)
-    runtime.files.note_command("uid-1", "c", ["touch", "/usr/share/nginx/html/ready"], has_input=False)
+    runtime.files.note_command("uid-1", "c")
     assert handlers.observations(tree)["c"].probes == {Probe.READINESS: NOT_OBSERVED}
     async with handlers.running():
         handlers.follow(tree)
