@@ -60,7 +60,7 @@ conformance: environment ## Replay the recorded responses of a real cluster; CON
 	@$(PYTEST) --workers auto -rP tests/conformance $(ARGS)
 
 mutations: environment ## Remove each stage of the server, and rules of the other packages, and check that unit tests fail; ARGS="--package scheduler --seed 3"
-	@"$(BIN)/python" -m tests.mutations $(ARGS)
+	@HYPOTHESIS_PROFILE=dev "$(BIN)/python" -m tests.mutations $(ARGS)
 
 cov: environment ## Run every test and list the lines that were not covered
 	@"$(BIN)/coverage" erase

@@ -22,6 +22,8 @@ from .run import MarkedTests, MutationRun, Outcome, Subject
 FOLDERS = ("registry", "admission", "request")
 """Below tests/unit/apiserver, the folders of the tests that are run for the server."""
 PLAIN = ("-qq", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-p", "no:xdist")
+CHECK = ("--tier", "check")
+"""What `make check` runs."""
 WITHOUT_WARNING = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
 """The mutants have imported the server already."""
 
@@ -52,12 +54,13 @@ def _run(package: str, options: argparse.Namespace) -> int:
             and (mutant.is_dangerous or not options.dangerous)
         ]
         subject = MarkedTests(mutants, (mutant.name for mutant in MUTANTS), every_test=options.every_test)
-        folders = [f"tests/unit/apiserver/{folder}" for folder in FOLDERS]
+        arguments = [f"tests/unit/apiserver/{folder}" for folder in FOLDERS]
         needed = 1.0
     else:
-        folder, needed = PACKAGES[package]
-        subject = PackageRules(folder, options.seed, options.count, options.only)
-        folders = [f"tests/unit/{folder}"]
+        chosen = PACKAGES[package]
+        needed = chosen.killed_share
+        subject = PackageRules(chosen.folder, options.seed, options.count, options.only)
+        arguments = [*CHECK, *chosen.tests]
     outcomes: list[Outcome] = []
 
     def note(outcome: Outcome) -> None:
@@ -72,7 +75,7 @@ def _run(package: str, options: argparse.Namespace) -> int:
             print(f"killed:   {outcome.mutant}\n    {test}: {outcome.problem}", flush=True)
 
     run = MutationRun(subject, note)
-    code = pytest.main([*PLAIN, *WITHOUT_WARNING, *folders], plugins=[run])
+    code = pytest.main([*PLAIN, *WITHOUT_WARNING, *arguments], plugins=[run])
     for problem in run.problems:
         print(problem)
     killed = sum(outcome.is_killed for outcome in outcomes)
