@@ -16,6 +16,9 @@ class FakeLister:
     def get(self, namespace, name):
         return self._views.get((namespace, name))
 
+    def __len__(self):
+        return len(self._views)
+
     def all(self):
         return [*self._views.values()]
 

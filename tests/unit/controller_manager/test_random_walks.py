@@ -1,0 +1,21 @@
+"""What each controller does in random situations is what it did before: a change of its code shows the decisions that it changes.
+
+`tests/support/controllers/random_walks.py` describes the situations, and how to record those of a change that is meant.
+"""
+
+import orjson
+import pytest
+
+from mockube.controller_manager.catalog import CONTROLLERS
+from tests.support.controllers.random_walks import RECORD, WALKS, digests, walk
+
+RECORDED = orjson.loads(RECORD.read_bytes())
+
+
+@pytest.mark.parametrize("controller", CONTROLLERS, ids=lambda controller: controller.name)
+def test_controller_decides_as_recorded(controller):
+    for seed, recorded in zip(range(WALKS), RECORDED[controller.name], strict=True):
+        lines = walk(controller, seed)
+        steps = zip(lines, digests(lines), recorded.split(), strict=True)
+        differing = [line for line, digest, expected in steps if digest != expected]
+        assert not differing, f"walk {seed}: {differing[0]}"
