@@ -79,13 +79,24 @@ def compare(folder, kind, seed, *, messages=False):
 _SHELLS = None
 
 
-def record_of(kind, script, result):
-    record = {"kind": kind, "script": script, "code": result.code, "output": result.output}
+def record_of(kind, script, result, trace):
+    record = {"kind": kind, "script": script, "code": result.code, "output": result.output, "trace": trace}
     if "failures" in kind:
         return {**record, "messages": result.messages}
     if "layouts" in kind:
         return record
     return {**record, "files": dict(result.files)}
+
+
+RETRACE = "only write into files of records what the simulated shell does now on the way to the same results"
+
+
+def retrace(file):
+    records = [orjson.loads(line) for line in file.read_bytes().splitlines()]
+    with file.open("wb") as written:
+        for record in records:
+            trace = run_simulated(record["script"], "bash" if "bash" in record["kind"] else "sh").trace
+            written.write(orjson.dumps({**record, "trace": trace}) + b"\n")
 
 
 def main():
@@ -100,7 +111,12 @@ def main():
     parser.add_argument("--messages", action="store_true", help="compare the messages of the shell, too")
     parser.add_argument("--minimum", type=float, default=100.0)
     parser.add_argument("--record", help="append the scripts with their results to a file")
+    parser.add_argument("--retrace", nargs="+", default=(), type=Path, metavar="FILE", help=RETRACE)
     arguments = parser.parse_args()
+    for file in arguments.retrace:
+        retrace(file)
+    if arguments.retrace:
+        return
     seeds = range(arguments.seed * 1_000_000, arguments.seed * 1_000_000 + arguments.scripts)
     if "failures" in arguments.kind:
         seeds = range(len(FAILURES))
@@ -115,7 +131,7 @@ def main():
                 continue
             if expected.comparable() == actual.comparable():
                 same += 1
-                records.append(record_of(arguments.kind, script, expected))
+                records.append(record_of(arguments.kind, script, expected, actual.trace))
                 continue
             different += 1
             if different <= arguments.show:

@@ -1,5 +1,6 @@
 """Runs a script in real shells, in a folder of its own, and in the simulated shell, in files that are the same."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -46,6 +47,8 @@ class Result:
     errors: str = ""
     messages: tuple[str, ...] = ()
     """The lines of the standard error that the shell has written itself."""
+    trace: str = ""
+    """Of the simulated shell, a digest of all effects, messages and counted work, to notice a change that is not meant."""
 
     def comparable(self):
         return self.code, self.output, self.files, self.messages
@@ -143,12 +146,14 @@ def run_simulated(script, shell="sh"):
     execution = run_command(host, [shell, "-c", script, "sh"], environment, FOLDER)
     written = {1: bytearray(), 2: bytearray()}
     code = None
+    trace = hashlib.sha256()
     for _ in range(MAX_EFFECTS):
         try:
             effect = next(execution)
         except StopIteration as stop:
             code = stop.value
             break
+        trace.update(repr(effect).encode())
         if isinstance(effect, Output):
             written[effect.descriptor] += effect.data
         elif isinstance(effect, Sleep):
@@ -160,8 +165,15 @@ def run_simulated(script, shell="sh"):
         else:
             assert not isinstance(effect, Input) or effect.limit
     output, errors = (written[descriptor].decode("utf-8", "replace") for descriptor in (1, 2))
+    counted = (code, host.work, host.changes, host.moved_bytes, host.time_reads, host.memory.steps)
+    trace.update(repr(counted).encode())
     return Result(
-        -1 if code is None else code, output, _simulated_tree(host.files), errors, messages_of(errors)
+        -1 if code is None else code,
+        output,
+        _simulated_tree(host.files),
+        errors,
+        messages_of(errors),
+        trace.hexdigest()[:6],
     )
 
 

@@ -19,8 +19,9 @@ def test_mistake_has_messages_of_real_shell(kind):
     for record in RECORDS:
         if record["kind"] == kind:
             result = run_simulated(record["script"], SHELLS[kind])
-            expected = (record["code"], record["output"], record["messages"])
-            assert (result.code, result.output, list(result.messages)) == expected, record["script"]
+            expected = (record["code"], record["output"], record["messages"], record["trace"])
+            actual = (result.code, result.output, list(result.messages), result.trace)
+            assert actual == expected, record["script"]
 
 
 def test_records_are_of_both_shells():

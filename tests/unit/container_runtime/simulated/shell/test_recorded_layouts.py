@@ -24,7 +24,8 @@ def test_layout_has_results_of_real_shells(kind):
     assert len(records) > 200
     for record in records:
         result = run_simulated(record["script"], SHELLS[kind])
-        assert (result.code, result.output) == (record["code"], record["output"]), record["script"]
+        expected = (record["code"], record["output"], record["trace"])
+        assert (result.code, result.output, result.trace) == expected, record["script"]
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
