@@ -111,6 +111,7 @@ async def test_changed_limit_is_counted_at_once(cluster):
     }
 
 
+@pytest.mark.thorough
 async def test_quota_is_recounted_periodically(cluster):
     server, _, clock = cluster
     await limit(cluster, configmaps="3")

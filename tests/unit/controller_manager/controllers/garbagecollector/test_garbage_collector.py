@@ -178,6 +178,7 @@ async def test_dependents_of_new_custom_kind_are_deleted(cluster):
     assert await cluster.names() == []
 
 
+@pytest.mark.thorough
 async def test_unchanged_objects_cause_no_requests(cluster):
     owner = await cluster.make("owner")
     await cluster.make("child", owner)

@@ -182,6 +182,7 @@ async def test_unscalable_targets_set_condition(cluster):
         assert ("Warning", "FailedGetScale", problem) in await cluster.events()
 
 
+@pytest.mark.thorough
 async def test_custom_resource_is_scaled_by_its_scale(cluster):
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
@@ -295,6 +296,7 @@ DISTURBANCES = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("disturbance_of", DISTURBANCES.values(), ids=DISTURBANCES)
 async def test_disturbed_autoscaler_reaches_same_state(disturbance_of):
     clock = SteppedClock()
