@@ -334,7 +334,64 @@ def _address(walk):
     return {"metadata": {"name": walk.choose(("10.0.0.5", "10.0.3.4", "fd00--5"))}, "spec": {}}
 
 
+def _device_claim(walk):
+    tolerations = walk.choose(([], [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}]))
+    results = [
+        {
+            "driver": "d",
+            "pool": "p",
+            "device": walk.choose(("g", "h")),
+            "request": "gpu",
+            "tolerations": tolerations,
+        }
+    ]
+    status = {"allocation": {"devices": {"results": results}}, "reservedFor": [_pod_consumer(walk, None)]}
+    return {
+        "metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]},
+        "spec": {},
+        "status": walk.choose((status, status, {})),
+    }
+
+
+def _pod_consumer(walk, _):
+    pods = walk.all(kinds.PODS)
+    pod = walk.choose(pods) if pods else {"metadata": {"name": "gone", "uid": "gone"}}
+    return {"resource": "pods", "name": meta.name(pod), "uid": meta.uid(pod)}
+
+
+def _device_slice(walk):
+    taints = [
+        {
+            "key": "k",
+            "effect": walk.choose(("NoExecute", "NoSchedule")),
+            "timeAdded": format_time(walk.clock.now()),
+        }
+    ]
+    devices = [{"name": "g", "taints": walk.choose((taints, []))}, {"name": "h"}]
+    return {
+        "metadata": {},
+        "spec": {"driver": "d", "pool": {"name": "p", "generation": walk.choose((1, 2))}, "devices": devices},
+    }
+
+
+def _taint_rule(walk):
+    selector = walk.choose(({}, {"driver": "d"}, {"pool": "p", "device": "g"}, {"driver": "x"}))
+    taint = {
+        "key": "r",
+        "effect": walk.choose(("NoExecute", "None")),
+        "timeAdded": format_time(walk.clock.now()),
+    }
+    return {"metadata": {}, "spec": {"deviceSelector": selector, "taint": taint}}
+
+
 _NEW = {
+    kinds.RESOURCE_CLAIMS: _device_claim,
+    kinds.RESOURCE_SLICES: _device_slice,
+    kinds.DEVICE_TAINT_RULES: _taint_rule,
+    kinds.RESOURCE_CLAIM_TEMPLATES: lambda _: {
+        "metadata": {},
+        "spec": {"metadata": {"labels": {"a": "b"}}, "spec": {"devices": {}}},
+    },
     kinds.PODS: _pod,
     kinds.NODES: _node,
     kinds.DEPLOYMENTS: _deployment,
@@ -410,7 +467,49 @@ def _affinity(field, key, operator, values):
 
 
 FIELDS = {
+    kinds.RESOURCE_CLAIMS: (
+        (("status", "reservedFor"), (lambda walk, _: [_pod_consumer(walk, None)], [])),
+        (
+            ("status", "allocation"),
+            (None, {"devices": {"results": [{"driver": "d", "pool": "p", "device": "g", "request": "gpu"}]}}),
+        ),
+        (("metadata", "ownerReferences"), ([], _owner(kinds.PODS))),
+        (("metadata", "finalizers"), (["resource.kubernetes.io/delete-protection"], [])),
+        (("metadata", "annotations", "resource.kubernetes.io/pod-claim-name"), ("gpu", None)),
+    ),
+    kinds.RESOURCE_SLICES: (
+        (
+            ("spec", "pool"),
+            ({"name": "p", "generation": 1}, {"name": "p", "generation": 3}, {"name": "q", "generation": 1}),
+        ),
+        (
+            ("spec", "devices"),
+            (
+                [{"name": "g"}],
+                [
+                    {
+                        "name": "g",
+                        "taints": [{"key": "k", "effect": "NoExecute", "timeAdded": "2020-01-01T00:00:00Z"}],
+                    }
+                ],
+            ),
+        ),
+    ),
+    kinds.DEVICE_TAINT_RULES: (
+        (("spec", "taint", "effect"), ("NoExecute", "NoSchedule", "None")),
+        (("spec", "deviceSelector"), ({}, {"driver": "d", "pool": "p"}, {"device": "h"})),
+    ),
     kinds.PODS: (
+        (
+            ("spec", "resourceClaims"),
+            (
+                [{"name": "gpu", "resourceClaimName": "a"}],
+                [{"name": "gpu", "resourceClaimTemplateName": "a"}],
+                [{"name": "gpu", "resourceClaimTemplateName": "gone"}],
+                [],
+            ),
+        ),
+        (("status", "resourceClaimStatuses"), ([{"name": "gpu", "resourceClaimName": "b"}], None)),
         (("status", "ephemeralContainerStatuses"), (_RUNNING, _WAITING, None)),
         (("status", "initContainerStatuses"), (_RUNNING, _WAITING, None)),
         (("status", "containerStatuses"), (_RUNNING, _WAITING, None)),

@@ -24,10 +24,21 @@ from mockube.client.queue.reconcile_loop import RequeueWithBackoff
 from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.catalog import CONTROLLERS
+from mockube.controller_manager.controllers.devicetainteviction.controller import device_taint_eviction
+from mockube.controller_manager.controllers.resourceclaim.controller import resource_claims
+from mockube.controller_manager.controllers.rootca.controller import root_ca
+from mockube.controller_manager.controllers.rootca.trust_bundle import trust_bundle
 from tests.support.controllers.fake_api_server import FakeApiServer
 from tests.support.controllers.random_objects import FIELDS, NODES, PRESENT, new_object, running_status
 
 TIMES = (1, 20, 90, 400, 4000, 90000)
+WALKED = (
+    *CONTROLLERS,
+    device_taint_eviction(FeatureGates()),
+    resource_claims(),
+    root_ca("certificates"),
+    trust_bundle("certificates"),
+)
 MINORS = (minors.NEWEST, minors.NEWEST, "1.36", "1.33")
 """The releases of Kubernetes whose rules apply, in turn."""
 WALKS, STEPS = 6, 60
@@ -74,10 +85,10 @@ class Walk(FakeApiServer):
             for _ in range(ROUNDS):
                 try:
                     requeue = self.plan(key).requeue_after
+                    writes, error = self.reconcile(key)
                 except RequeueWithBackoff as problem:
                     yield str(problem)
                     break
-                writes, error = self.reconcile(key)
                 yield from (f"{verb} {resource.plural} {name}" for verb, resource, name in writes)
                 if error is not None:
                     yield str(error)
@@ -194,14 +205,14 @@ def digests(lines):
 def main():
     names = sys.argv[1:]
     if names:
-        for controller in CONTROLLERS:
+        for controller in WALKED:
             if controller.name in names:
                 for seed in range(WALKS):
                     sys.stdout.writelines(f"{line}\n" for line in walk(controller, seed))
         return
     walks = {
         controller.name: [" ".join(digests(walk(controller, seed))) for seed in range(WALKS)]
-        for controller in CONTROLLERS
+        for controller in WALKED
     }
     RECORD.write_bytes(orjson.dumps(walks, option=orjson.OPT_INDENT_2) + b"\n")
 
