@@ -75,6 +75,7 @@ async def test_programs_of_a_node_know_its_pods(cluster, machine):
     assert await machine.output("nosuch") == "bash: line 1: nosuch: command not found\n"
 
 
+@pytest.mark.thorough
 async def test_stopped_container_is_started_again(cluster, machine):
     await cluster.run(containers=[{"name": "web", "image": "nginx:1.29"}])
     await cluster.manager.step(5)
@@ -203,6 +204,7 @@ async def test_folder_of_a_volume_is_no_way_to_the_node(cluster, machine):
         ({}, {"runAsUser": 1000}, "Operation not permitted"),
     ],
 )
+@pytest.mark.thorough
 async def test_only_root_of_the_node_changes_to_its_root(cluster, machine, spec, context, message):
     container = {
         "name": "c", "image": "busybox", "command": ["sh", "-c", "chroot /host hostname; chroot /tmp ls; sleep 99"], "securityContext": context,

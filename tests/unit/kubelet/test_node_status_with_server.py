@@ -43,6 +43,7 @@ async def test_added_resource_becomes_allocatable(cluster):
     assert DONGLE not in {*status["capacity"], *status["allocatable"]}
 
 
+@pytest.mark.thorough
 async def test_added_resource_survives_heartbeats_and_a_restart(cluster):
     await patch_status(cluster, {"capacity": {DONGLE: "4"}})
     await cluster.manager.step(601)
@@ -75,6 +76,7 @@ async def test_one_write_corrects_a_status(cluster):
     assert len(cluster.writes(f"{NODE}/status")) == before + 1
 
 
+@pytest.mark.thorough
 async def test_other_values_of_a_client_are_kept(cluster):
     """A real kubelet takes all of this back; here it is the way to simulate it."""
     pressure = {"type": "MemoryPressure", "status": "True", "reason": "Test", "message": "for a test"}

@@ -3,6 +3,7 @@
 from base64 import b64encode
 
 import orjson
+import pytest
 
 from tests.support.controllers.simulated import NODES, PODS, simulated_cluster
 
@@ -63,6 +64,7 @@ async def test_pod_recovers_when_its_image_is_corrected():
         ]
 
 
+@pytest.mark.thorough
 async def test_status_of_a_node_is_written_once_for_many_pulls():
     async with simulated_cluster() as cluster:
         for number in range(8):
@@ -101,6 +103,7 @@ async def test_private_image_needs_a_pull_secret_for_its_registry(tmp_path):
         assert "FailedToRetrieveImagePullSecret" in reasons["missing"]
 
 
+@pytest.mark.thorough
 async def test_unknown_image_runs_with_an_event():
     async with simulated_cluster() as cluster:
         pod = await cluster.run(containers=containers("example.org/app:1"))
