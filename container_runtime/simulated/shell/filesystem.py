@@ -219,7 +219,9 @@ class FileSystem:
         self._on_change: Callable[[], None] | None = None
         self._put_all(files or {})
         for folder in () if places is None else places.folders:
-            if self._lookup(folder) is None:
+            # What a volume is mounted over is not the image's: nobody may know the contents of the volume yet.
+            is_mounted = self._has_mounts and self._find_mount(folder) is not None
+            if not is_mounted and self._lookup(folder) is None:
                 is_temporary = f"{folder}/" in _EMPTY_FOLDERS
                 self.put(folder, FileEntry(mode=0o1777) if is_temporary else self._guessed_folder(folder))
         self._on_change = on_change

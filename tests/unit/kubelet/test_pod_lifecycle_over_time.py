@@ -125,6 +125,26 @@ def test_pod_phases(subject, seconds, phase, states):
     assert (simulated.phase, simulated.containers()) == (phase, states)
 
 
+@pytest.mark.parametrize(
+    "volume",
+    [
+        {"emptyDir": {}},
+        {"hostPath": {"path": "/x"}},
+        {"configMap": {"name": "m"}},
+        {"persistentVolumeClaim": {"claimName": "c"}},
+    ],
+    ids=lambda volume: next(iter(volume)),
+)
+def test_volume_may_be_mounted_over_the_folder_of_the_image(volume):
+    mount = {"name": "v", "mountPath": "/data"}
+    subject = pod(
+        container("c", "sh", "-c", "sleep 5", image="redis", volumeMounts=[mount]),
+        volumes=[{"name": "v", **volume}],
+    )
+    context = node_context(details=True, config_maps={"m": {"data": {}}})
+    assert SimulatedPod(subject, context=context).containers() == {"c": "running"}
+
+
 def test_exceeded_deadline_has_reason():
     simulated = SimulatedPod(pod(activeDeadlineSeconds=10)).pass_time(10)
     assert simulated.status["reason"] == "DeadlineExceeded"
