@@ -38,7 +38,7 @@ check: environment ## Check format, style and types, and run the quick unit test
 	@"$(MAKE)" --no-print-directory -j2 unit lint types
 
 unit: environment # The unit tests that take milliseconds; the tests of properties try a third of the cases
-	@HYPOTHESIS_PROFILE=dev $(PYTEST) --workers auto --tier check -q tests/unit tests/packs/*/unit $(ARGS)
+	@HYPOTHESIS_PROFILE=dev $(PYTEST) --workers auto --tier check -q tests/unit tests/packs/*/unit tests/contract/container_runtime $(ARGS)
 
 test: environment ## Run the tests that need Python only: before you propose a change
 	@$(PYTEST) --workers auto $(ARGS)

@@ -38,7 +38,7 @@ PACKAGES = {
     "scheduler": Package("scheduler", 0.85),
     "controllers": Package("controller_manager", 0.5, ("tests/packs/kruise/unit",)),
     "kubelet": Package("kubelet", 0.45),
-    "runtime": Package("container_runtime", 0.0, ("tests/unit/kubelet",)),  # never measured
+    "runtime": Package("container_runtime", 0.0, ("tests/contract/container_runtime", "tests/unit/kubelet")),
     "publisher": Package("publisher", 0.75),
     "explanations": Package("explanations", 0.95),
     "operators": Package("mockube/operators", 0.55),
