@@ -46,10 +46,11 @@ class RunBehavior(Struct, frozen=True, kw_only=True):
     """Whether it was computed to its end, and nothing in it depends on what its container alone does not know."""
     changes_files: bool = True
     """Whether it changes files, or may do so."""
+    is_assumed: bool = False
+    """Whether nothing is known of its end, because its program is not simulated."""
 
 
 SERVICE: Final = RunBehavior(seconds=None)
-EXITS_IMMEDIATELY: Final = RunBehavior(seconds=0)
 RUNS_FOREVER: Final = RunBehavior(seconds=None, stop_code=KILLED, stop_seconds=inf)
 """A program that runs until it is killed: the kernel ends the first process of a container only by a signal that it handles."""
 
@@ -119,6 +120,17 @@ CONTINUES: Final = "its exit code is 127, and the command that called it goes on
 def end_of_handler(field: str, *, fails: bool) -> str:
     """Return what becomes of a probe or a hook without its program."""
     return f"its {field} {'fails' if fails else 'succeeds'} without it"
+
+
+NOT_SIMULATED: Final = "NotSimulated"
+"""The reason of events about what is not simulated, and of the end of a run that is only assumed."""
+
+
+def not_simulated(container: Mapping[str, Any], subject: str, end: str) -> str:
+    """Return the message about a program of a container, or about its image, that is not simulated."""
+    image = f"the image {container.get('image')}"
+    program = subject if " the image " in f" {subject}" else f"{subject} of {image}"
+    return f"{program} is not simulated: {end}"
 
 
 def end_without_program(exit_code: int | None) -> str:

@@ -19,7 +19,7 @@ from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
 from mockube.client.verbs import AnyResource
 from mockube.component_base.supervision import run_all
-from mockube.container_runtime.behavior import end_of_handler
+from mockube.container_runtime.behavior import NOT_SIMULATED, end_of_handler
 from mockube.container_runtime.pod_script import script_of
 
 from .admitted_pods import AdmittedPods
@@ -38,7 +38,6 @@ from .pod_lifecycle.containers import remaining_grace
 from .pod_lifecycle.observations import ProbeResult
 from .pod_lifecycle.pod import NodeContext
 from .pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
-from .pod_lifecycle.unknown_images import NOT_SIMULATED
 from .pod_lifecycle.unknown_programs import event_of_live_run
 from .pod_objects import ObjectsOfPod, PodObjects
 from .pod_records import pod_records

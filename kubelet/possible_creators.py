@@ -15,7 +15,7 @@ from mockube.client.kinds import SUBJECT_ACCESS_REVIEWS
 from mockube.client.podview import RUNNING, PodView
 from mockube.client.verbs import AnyResource, Client
 from mockube.component_base.clock import Clock
-from mockube.container_runtime.behavior import EXITS_IMMEDIATELY, SERVICE
+from mockube.container_runtime.behavior import SERVICE
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.predictions import Predictions
 
@@ -102,7 +102,7 @@ class PossibleCreators:
         script = script_of(meta.annotations(pod))
         context = ContainerContext(predictions=self._predictions)
         return any(
-            (container.program is SERVICE or container.program is EXITS_IMMEDIATELY)
+            (container.program is SERVICE or container.program.is_assumed)
             and not self._predictions.is_simulated(pod, container.spec, script)
             for container, _ in containers_of(pod, script, has_ids=False, context=context).main
         )

@@ -31,10 +31,13 @@ from mockube.container_runtime.behavior import (
     KILLED,
     MAX_LOG_MESSAGE,
     NOT_FOUND,
+    NOT_SIMULATED,
     CommandResult,
     end_without_program,
     falls_back_to_log,
     message_path,
+    name_unknown,
+    not_simulated,
 )
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.variables import expand_references
@@ -830,6 +833,7 @@ class SimulatedRuntime:
         network = self._network.caller(pod, partial(self._note_unknown, pod, container["name"]))
         network = run.pausing(network, lambda: host.server is not None and host.server.is_starting)
         self._prepare_signals(pod, run, self._live.command(pod, container), host)
+        assumption = ""
         try:
             code = await run_to_end(
                 execution,
@@ -848,11 +852,18 @@ class SimulatedRuntime:
             program = str(error) if isinstance(error, UnknownProgram) else "the script"
             end = end_without_program(None if runs_on else code)
             self._note_unknown(pod, container["name"], program, end)
+            has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
+            assumption = not_simulated(
+                container, name_unknown(container, program, has_script=has_script), end
+            )
             if runs_on:
                 run.stop_code = 0
                 run.pause()  # It runs, also if it has not done anything else.
                 await self._clock.sleep(inf)
         self._report_disk_usage(pod)
+        if assumption:
+            run.end(code, reason=NOT_SIMULATED, message=assumption)
+            return
         message = termination_message(files, message_path(container))
         if not message and code and falls_back_to_log(container):
             message = run.log.tail(MAX_LOG_MESSAGE)

@@ -18,7 +18,6 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import LABEL_JOB_NAME
 from mockube.client import podview
 from mockube.container_runtime.behavior import (
-    EXITS_IMMEDIATELY,
     NOT_FOUND,
     RUNS_FOREVER,
     SERVICE,
@@ -189,7 +188,7 @@ def _default_program(
 ) -> RunBehavior:
     if predictions.runs_server(container) or not _runs_to_completion(pod, container, role):
         return RUNS_FOREVER if predictions.ignores_term(container) else SERVICE
-    return RunBehavior(seconds=0, exit_code=NOT_FOUND) if fails else EXITS_IMMEDIATELY
+    return RunBehavior(seconds=0, exit_code=NOT_FOUND if fails else 0, is_assumed=True)
 
 
 def _runs_to_completion(pod: ReadOnlyTree, container: ReadOnlyTree, role: Role) -> bool:

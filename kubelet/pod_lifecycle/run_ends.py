@@ -5,7 +5,13 @@ from datetime import datetime
 from msgspec import Struct
 
 from mockube.apimachinery.timestamps import after, span_of
-from mockube.container_runtime.behavior import KILLED, RunBehavior
+from mockube.container_runtime.behavior import (
+    KILLED,
+    NOT_SIMULATED,
+    RunBehavior,
+    end_without_program,
+    not_simulated,
+)
 from mockube.container_runtime.config.resource_limits import limit_of
 from mockube.container_runtime.load import NO_LOAD, OOM_KILLED, RunLoad
 
@@ -26,7 +32,7 @@ def end_of_run(container: Container, program: RunBehavior, started: datetime, re
     ends = [
         end
         for end in (
-            _end_of_program(program, started),
+            _end_of_program(container, program, started),
             _out_of_memory(container, program, started),
             _kill(container, started, restarts),
         )
@@ -35,10 +41,15 @@ def end_of_run(container: Container, program: RunBehavior, started: datetime, re
     return min(ends, key=lambda end: end.at, default=None)
 
 
-def _end_of_program(program: RunBehavior, started: datetime) -> RunEnd | None:
+def _end_of_program(container: Container, program: RunBehavior, started: datetime) -> RunEnd | None:
     if program.seconds is None:
         return None
     at = after(started, span_of(program.seconds))
+    if program.is_assumed:
+        name = container.unknown_program() if container.unknown_program is not None else ""
+        subject = name or f"the image {container.spec.get('image')}"
+        message = not_simulated(container.spec, subject, end_without_program(program.exit_code))
+        return RunEnd(at=at, code=program.exit_code, reason=NOT_SIMULATED, message=message)
     return RunEnd(at=at, code=program.exit_code, message=program.message)
 
 

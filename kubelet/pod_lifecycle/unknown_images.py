@@ -7,13 +7,15 @@ from typing import Final
 from mockube.apimachinery import conditions
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_NOT_SIMULATED
-from mockube.container_runtime.behavior import end_without_program, has_default_command
+from mockube.container_runtime.behavior import (
+    NOT_SIMULATED,
+    end_without_program,
+    has_default_command,
+    not_simulated,
+)
 from mockube.kubelet.step_effects import EmitEvent
 
 from .container_status import Container
-
-NOT_SIMULATED: Final = "NotSimulated"
-"""The reason of the events about what is not simulated: a program, an image, a host or a port."""
 
 _SEPARATOR: Final = "; "
 _MAX_MESSAGE: Final = 1024
@@ -74,5 +76,5 @@ def _command_events(container: Container) -> tuple[EmitEvent, ...]:
         return ()
     seconds, exit_code = container.program.seconds, container.program.exit_code
     end = end_without_program(None if seconds is None else exit_code)
-    message = f"the image {container.spec.get('image')} is not simulated: {end}"
+    message = not_simulated(container.spec, f"the image {container.spec.get('image')}", end)
     return (EmitEvent("Warning", NOT_SIMULATED, message, container.field, of_owner=True),)

@@ -4,7 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.behavior import end_of_handler, end_without_program, name_unknown
+from mockube.container_runtime.behavior import (
+    NOT_SIMULATED,
+    end_of_handler,
+    end_without_program,
+    name_unknown,
+    not_simulated,
+)
 from mockube.container_runtime.config.variables import expand_probe_command
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_spec
@@ -14,7 +20,6 @@ from .container_status import Container, container_field
 from .containers import PodContainers
 from .probe_results import scripted_results, unknown_of_port_probe
 from .probing import Probe
-from .unknown_images import NOT_SIMULATED
 
 
 def not_simulated_events(containers: PodContainers) -> list[EmitEvent]:
@@ -112,6 +117,4 @@ def _exit_code(container: Container) -> int | None:
 
 
 def _event(container: ReadOnlyTree, field: str, subject: str, end: str) -> EmitEvent:
-    image = container.get("image")
-    program = subject if " the image " in f" {subject}" else f"{subject} of the image {image}"
-    return EmitEvent("Warning", NOT_SIMULATED, f"{program} is not simulated: {end}", field)
+    return EmitEvent("Warning", NOT_SIMULATED, not_simulated(container, subject, end), field)

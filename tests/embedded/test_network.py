@@ -127,6 +127,17 @@ def test_programs_that_are_not_simulated_leave_the_pod_running(cluster):
     until(lambda: not_simulated(cluster, "mixed") == {answered, message}, "the events")
 
 
+def test_task_that_calls_an_unknown_program_ends_by_assumption(cluster):
+    task = pod("task", "sh", "-c", "wget -qO- web:80; my-task; exit 3")
+    task["spec"]["restartPolicy"] = "Never"
+    cluster.apply(orjson.dumps(task).decode())
+    cluster.wait("Pod", "task", lambda pod: pod["status"]["phase"] == "Succeeded")
+    (status,) = cluster.get("Pod", "task")["status"]["containerStatuses"]
+    end = status["state"]["terminated"]
+    assert (end["exitCode"], end["reason"]) == (0, "NotSimulated")
+    assert end["message"].startswith("my-task of the image ")
+
+
 @pytest.mark.parametrize("stdin", [False, True])
 def test_objects_of_a_container_are_requested_once_by_each_command(cluster, stdin):
     name = f"loads-{stdin}".lower()

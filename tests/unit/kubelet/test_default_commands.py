@@ -118,10 +118,10 @@ def test_server_of_known_image_runs_on_in_job(image, fields, policy):
     assert state(subject) == "Running"
 
 
-def test_job_completes_if_its_command_is_unknown():
+def test_job_ends_by_assumption_if_its_command_is_unknown():
     labels = {"batch.kubernetes.io/job-name": "j"}
     for image, arguments in (("example.org/team/nginx", []), ("mongo:7", ["nope"])):
-        assert state(simulated(image, "Never", labels=labels, args=arguments)) == "Completed"
+        assert state(simulated(image, "Never", labels=labels, args=arguments)) == "NotSimulated"
 
 
 def test_command_that_reads_terminal_waits_for_input():

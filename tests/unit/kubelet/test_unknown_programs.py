@@ -14,8 +14,11 @@ FAIL = {"mockube.dev/unknown-programs": "fail"}
 
 
 def ended(subject):
-    status = subject.status["containerStatuses"][0]
-    return (status["state"].get("terminated") or {}).get("exitCode")
+    return end(subject).get("exitCode")
+
+
+def end(subject):
+    return subject.status["containerStatuses"][0]["state"].get("terminated") or {}
 
 
 def simulated(*command, context=CONTEXT, annotations=None, **spec):
@@ -36,11 +39,27 @@ def test_unknown_program_succeeds_with_warning_that_names_it():
         "make of the image example.com/app:1 is not simulated: the container ends with exit code 0 without it"
     )
     assert not_simulated(subject) == [(message, "spec.containers{c}")]
+    assert (end(subject)["reason"], end(subject)["message"]) == ("NotSimulated", message)
+
+
+@pytest.mark.parametrize(("context", "code"), [(CONTEXT, 0), (FAILING, 127)])
+def test_unknown_image_ends_with_reason_that_names_it(context, code):
+    labels = {"batch.kubernetes.io/job-name": "j"}
+    described = pod(container(image=IMAGE), restartPolicy="Never", labels=labels)
+    subject = SimulatedPod(described, context=context).pass_time(60)
+    text = (
+        f"the image example.com/app:1 is not simulated: the container ends with exit code {code} without it"
+    )
+    assert (end(subject)["exitCode"], end(subject)["reason"], end(subject)["message"]) == (
+        code,
+        "NotSimulated",
+        text,
+    )
 
 
 def test_simulated_program_has_no_warning():
     subject = simulated("sh", "-c", "echo a; exit 3")
-    assert not_simulated(subject) == []
+    assert (end(subject)["reason"], not_simulated(subject)) == ("Error", [])
     assert assumption_of(subject.pod) == ""
 
 

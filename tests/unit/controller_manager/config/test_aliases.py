@@ -4,11 +4,29 @@ import pytest
 
 from mockube.controller_manager.config.selection import is_controller_enabled
 
-SAME = (
-    "cronjob daemonset deployment disruption endpointslice ephemeral-volume job namespace persistentvolume-binder "
-    "persistentvolume-expander replicaset replicationcontroller resourcequota serviceaccount serviceaccount-token statefulset "
-    "ttl ttl-after-finished clusterrole-aggregation cloud-node-lifecycle validatingadmissionpolicy-status"
-).split()
+SAME = [
+    "cronjob",
+    "daemonset",
+    "deployment",
+    "disruption",
+    "endpointslice",
+    "ephemeral-volume",
+    "job",
+    "namespace",
+    "persistentvolume-binder",
+    "persistentvolume-expander",
+    "replicaset",
+    "replicationcontroller",
+    "resourcequota",
+    "serviceaccount",
+    "serviceaccount-token",
+    "statefulset",
+    "ttl",
+    "ttl-after-finished",
+    "clusterrole-aggregation",
+    "cloud-node-lifecycle",
+    "validatingadmissionpolicy-status",
+]
 """The names that are followed by -controller today."""
 OTHERS = {
     "attachdetach": "persistentvolume-attach-detach",
