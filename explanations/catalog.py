@@ -21,6 +21,7 @@ from .gateways import GATEWAYS, ROUTES, explain_gateway, explain_gateway_class, 
 from .ingresses import INGRESSES, explain_ingress
 from .jobs import explain_cron_job, explain_job
 from .others import (
+    AUTOSCALERS,
     DEFINITIONS,
     explain_autoscaler,
     explain_definition,
@@ -56,7 +57,7 @@ EXPLAINERS: Final[Mapping[GroupResource, Callable[[ReadOnlyTree, Facts], Explana
     GATEWAYS: explain_gateway,
     GATEWAY_CLASSES: explain_gateway_class,
     **dict.fromkeys(ROUTES, explain_route),
-    GroupResource("autoscaling", "horizontalpodautoscalers"): explain_autoscaler,
+    AUTOSCALERS: explain_autoscaler,
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): explain_signing_request,
     DEFINITIONS: explain_definition,
     DEPLOYMENTS: explain_deployment,

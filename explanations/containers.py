@@ -28,6 +28,8 @@ EVENTS_LIVE: Final = timedelta(hours=1)
 """How long a server keeps Events by default."""
 _UNREPORTED: Final = ("Unknown", "ContainerStatusUnknown")
 """The reasons of an end that the container runtime has not reported."""
+_NOT_STARTED: Final = ("StartError", "ContainerCannotRun")
+"""The reasons of an end before the program has run."""
 _SIGNALED: Final = 128
 """Exit codes above are 128 and the number of a signal, if a shell or a run-time has made them."""
 _SECONDS: Final = len("2026-01-31T12:00:00")
@@ -318,6 +320,7 @@ def explain_end(container: Container, facts: Facts) -> Finding:
             is_known=False,
         )
     text, remedies, is_known = _ending(container, end, facts)
+    has_not_run = end.get("reason") in _NOT_STARTED
     lines = facts.log(container.pod, container.name, previous=container.terminated is None)
     files = files_in_log(container.pod, container.spec, lines, facts) if end.get("exitCode") else ()
     named = f"; its log names {files[0].text}" if files else ""
@@ -331,7 +334,7 @@ def explain_end(container: Container, facts: Facts) -> Finding:
     return Finding(
         cause=f"the container {container.name} {text}{restarts}{named}",
         evidence=evidence,
-        remedies=[*remedies, Remedy(text="All it has printed:", command=_log_command(container))],
+        remedies=[*remedies, *([] if has_not_run else [_log_remedy(container)])],
         origins=[*_end_origins(container, end, [each.origin for each in files], facts)],
         is_known=is_known,
     )
@@ -343,6 +346,8 @@ def _end_origins(
     """Yield the fields that made a container end: its limit, the probe that ended it, or else the files that it names and what it runs."""
     if end.get("reason") == "OOMKilled":
         yield replace(_origin(container, facts, "resources"), is_undone=not _is_raised(container, facts))
+    elif end.get("reason") in _NOT_STARTED and container.spec.get("command"):
+        yield _origin(container, facts, "command")
     elif probe := _killing_probe(container, facts):
         yield _origin(container, facts, f"{probe}Probe")
     else:
@@ -357,15 +362,11 @@ def _is_raised(container: Container, facts: Facts) -> bool:
     return bool(before and after) and parse_quantity(before) <= parse_quantity(after)
 
 
-def _log_command(container: Container) -> str:
+def _log_remedy(container: Container) -> Remedy:
     previous = () if container.terminated else ("--previous",)
-    return kubectl(
-        "logs",
-        meta.name(container.pod),
-        "-c",
-        container.name,
-        *previous,
-        namespace=meta.namespace(container.pod),
+    arguments = ("logs", meta.name(container.pod), "-c", container.name, *previous)
+    return Remedy(
+        text="All it has printed:", command=kubectl(*arguments, namespace=meta.namespace(container.pod))
     )
 
 
@@ -387,8 +388,10 @@ def _ending(container: Container, end: ReadOnlyTree, facts: Facts) -> tuple[str,
         return _out_of_memory(container, facts)
     if probe := _killed_by_probe(container, facts):
         return probe
-    if end.get("reason") in ("StartError", "ContainerCannotRun"):
-        return f"cannot be started: {end.get('message') or 'without a message'}", (), bool(end.get("message"))
+    if end.get("reason") in _NOT_STARTED:
+        remedy = Remedy(text=f"Correct command and args in {changed_in(container.pod)}, or the image.")
+        text = f"cannot be started: {end.get('message') or 'without a message'}"
+        return text, [remedy], bool(end.get("message"))
     if end.get("reason") in _UNREPORTED:
         text = f"ended with exit code {code}, reason {end['reason']}: its node or container runtime lost it, as after a restart"
         return text, (), False

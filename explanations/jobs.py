@@ -17,7 +17,7 @@ from .owners import JOBS
 from .pods import explain_pod
 from .records import condition_evidence, find_events, true_condition
 from .refusals import refusal_of
-from .remedies import MERGE, patched
+from .remedies import MERGE, deleted, patched
 
 _BY_FAILED_PODS: Final = (
     "BackoffLimitExceeded",
@@ -273,7 +273,7 @@ def explain_cron_job(cron_job: ReadOnlyTree, facts: Facts) -> Explanation:
     active = _active_jobs(cron_job, facts)
     waiting = since_start("JobAlreadyActive")
     if active and waiting and spec.get("concurrencyPolicy") == "Forbid":
-        return _forbidden(active, [*waiting, *evidence], facts)
+        return _forbidden(cron_job, active, [*waiting, *evidence], facts)
     missed = since_start("MissSchedule")
     if missed:
         return Explanation(
@@ -289,6 +289,8 @@ def explain_cron_job(cron_job: ReadOnlyTree, facts: Facts) -> Explanation:
             ],
             origins=[Origin.of(cron_job, "spec", "startingDeadlineSeconds")],
         )
+    if failed := _failed_last(cron_job, facts):
+        return replace(failed, evidence=[*failed.evidence, *evidence])
     warnings = since_start("TooManyMissedTimes")
     return no_problem("no problem is recorded: it starts Jobs by its schedule", *evidence, *warnings)
 
@@ -318,15 +320,37 @@ def _without_times(cron_job: ReadOnlyTree, evidence: Sequence[Evidence]) -> Expl
     )
 
 
+def _jobs_of(cron_job: ReadOnlyTree, facts: Facts) -> Sequence[ReadOnlyTree]:
+    """Return the Jobs of a CronJob, the oldest first."""
+    jobs = facts.list(JOBS, meta.namespace(cron_job))
+    return sorted((job for job in jobs if meta.is_controlled_by(job, cron_job)), key=_created)
+
+
+def _created(job: ReadOnlyTree) -> str:
+    return str(meta.metadata(job).get("creationTimestamp") or "")
+
+
+def _failed_last(cron_job: ReadOnlyTree, facts: Facts) -> Explanation | None:
+    """Explain a CronJob whose last Job that has an outcome has failed; None if it has not."""
+    ended = [
+        job
+        for job in _jobs_of(cron_job, facts)
+        if true_condition(job, "Failed") or true_condition(job, "Complete")
+    ]
+    if not ended or not true_condition(ended[-1], "Failed"):
+        return None
+    found = explain_job(ended[-1], facts)
+    return replace(
+        found,
+        cause=f"it starts Jobs by its schedule, and {meta.name(ended[-1])}, the last one that has ended, has failed: {found.cause}",
+        related=related_of([(ended[-1], found)]),
+    )
+
+
 def _last_start(cron_job: ReadOnlyTree, facts: Facts) -> str:
     """Return when its last Job was created; lastScheduleTime is when that should have been."""
-    jobs = facts.list(JOBS, meta.namespace(cron_job))
     times = [
-        *(
-            str(meta.metadata(job).get("creationTimestamp") or "")
-            for job in jobs
-            if meta.is_controlled_by(job, cron_job)
-        ),
+        *map(_created, _jobs_of(cron_job, facts)),
         *(each.time for each in find_events(cron_job, facts, ("SuccessfulCreate",), limit=1)),
         str((cron_job.get("status") or {}).get("lastScheduleTime") or ""),
     ]
@@ -338,12 +362,18 @@ def _active_jobs(cron_job: ReadOnlyTree, facts: Facts) -> Sequence[ReadOnlyTree]
     return [job for job in facts.list(JOBS, meta.namespace(cron_job)) if meta.name(job) in names]
 
 
-def _forbidden(active: Sequence[ReadOnlyTree], evidence: Sequence[Evidence], facts: Facts) -> Explanation:
+def _forbidden(
+    cron_job: ReadOnlyTree, active: Sequence[ReadOnlyTree], evidence: Sequence[Evidence], facts: Facts
+) -> Explanation:
     found = explain_job(active[0], facts)
     return Explanation(
         cause=f"the Job {meta.name(active[0])} has not ended, and concurrencyPolicy Forbid lets no other one start",
         evidence=[Evidence(text="concurrencyPolicy is Forbid", source="spec.concurrencyPolicy"), *evidence],
-        remedies=found.remedies,
-        origins=found.origins,
+        remedies=[
+            *found.remedies,
+            deleted("End it, so that the next one starts:", active[0]),
+            patched("Or let the next one replace it:", cron_job, {"spec": {"concurrencyPolicy": "Replace"}}),
+        ],
+        origins=[*found.origins, Origin.of(cron_job, "spec", "concurrencyPolicy")],
         related=related_of([(active[0], found)]),
     )

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import PODS
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -14,7 +16,7 @@ from .facts import Facts
 from .owners import template_origin
 from .pods import explain_pod
 from .records import condition_evidence, find_events, true_condition
-from .refusals import refusal_of
+from .refusals import in_cluster, refusal_of
 
 MAX_EXPLAINED: Final = 3
 """The pods that are explained one by one: those of a workload mostly wait for the same thing."""
@@ -60,6 +62,8 @@ class Members:
             return refused
         if self.unready:
             return self.explain_pods(self.unready, replicas)
+        if len(self.pods) < replicas and self.failed:
+            return self._explain_failed(replicas)
         if len(self.pods) < replicas:
             return unknown(
                 f"{len(self.pods)} of {replicas} pods exist, and no failure of a creation is recorded",
@@ -81,17 +85,30 @@ class Members:
             related=related_of(explained),
         )
 
+    def _explain_failed(self, replicas: int) -> Explanation:
+        """Explain pods that are missing because each one fails, as those that a kubelet rejects."""
+        pod = self.failed[-1]
+        found = explain_pod(pod, self._facts)
+        count = counted(len(self.failed), "has", "have")
+        return replace(
+            found,
+            cause=f"{len(self.pods)} of {replicas} pods exist, and {count} failed; {meta.name(pod)}: {found.cause}",
+            evidence=[*found.evidence, *self._other_pods()],
+            related=related_of([(pod, found)]),
+        )
+
     def creation_failure(self, replicas: int) -> Explanation | None:
         """Explain pods that the server refuses to create, by the condition or else the newest Event about that."""
         failure = true_condition(self.owner, "ReplicaFailure")
         evidence = [*self._failed_creation()] if failure is None else [condition_evidence(failure)]
         if not evidence:
             return None
-        refusal = refusal_of(_said_by_server(evidence[0].text), meta.namespace(self.owner))
+        namespace = meta.namespace(self.owner)
+        refusal = in_cluster(refusal_of(_said_by_server(evidence[0].text), namespace), namespace, self._facts)
         of_template = [template_origin(self.owner, self._facts, *refusal.field)] if refusal.field else []
         return Explanation(
             cause=f"{len(self.pods)} of {replicas} pods exist: {refusal.text}",
-            evidence=[*evidence, *self._other_pods()],
+            evidence=[*evidence, *refusal.evidence, *self._other_pods()],
             remedies=refusal.remedies,
             origins=[*refusal.origins, *of_template],
         )

@@ -318,20 +318,37 @@ def _name(pod: PodInfo) -> str:
     return f"{pod.view.key.namespace}/{pod.view.key.name}"
 
 
-def _port_origins(rejected: Rejected) -> Iterator[Origin]:
+def _port_holders(rejected: Rejected) -> Iterator[tuple[str, NodeInfo, ReadOnlyTree]]:
+    """Yield the ports that the pod needs, the nodes, and what made the pods there that have them, but for what made the pod itself."""
+    own = _identity(template_owner(rejected.tree, rejected.facts))
     for node in rejected.nodes:
-        for _, other in _held_ports(rejected.pod, node):
-            yield Origin.of(template_owner(other.view.object, rejected.facts))
+        for port, other in _held_ports(rejected.pod, node):
+            owner = template_owner(other.view.object, rejected.facts)
+            if _identity(owner) != own:
+                yield port, node, owner
+
+
+def _identity(obj: ReadOnlyTree) -> tuple[str, str, str]:
+    return meta.kind(obj), meta.namespace(obj), meta.name(obj)
+
+
+def _port_origins(rejected: Rejected) -> Iterator[Origin]:
+    for _, _, owner in _port_holders(rejected):
+        yield Origin.of(owner)
     for container in rejected.pod.spec.get("containers") or ():
         if any(port.get("hostPort") for port in container.get("ports") or ()):
             yield rejected.origin("containers", Member(container["name"]), "ports")
 
 
 def _port_remedies(rejected: Rejected) -> Iterator[Remedy]:
-    for port, other in _held_ports(rejected.pod, rejected.node):
-        owner = template_owner(other.view.object, rejected.facts)
-        yield deleted(f"End what has the host port {port} on {rejected.node.name}:", owner)
-        break
+    holder = next(_port_holders(rejected), None)
+    if holder is None:
+        yield Remedy(
+            text="Pods of the same template have the port, so that a node takes one of them. Add nodes: `mockube nodes --help`."
+        )
+    else:
+        port, node, owner = holder
+        yield deleted(f"End what has the host port {port} on {node.name}:", owner)
     yield Remedy(text=f"Or change hostPort in {changed_in(rejected.tree)}, or leave it out.")
 
 

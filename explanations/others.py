@@ -1,5 +1,6 @@
 """Why an autoscaler does not scale, a CertificateSigningRequest has no certificate, and a custom object is not reconciled."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from difflib import SequenceMatcher
@@ -21,6 +22,7 @@ from .remedies import MERGE, approved, deleted, patched, template_patch
 NOT_RECONCILED: Final = "NotReconciled"
 YOUNG: Final = timedelta(seconds=5)
 """The age up to which an operator may not have seen an object."""
+AUTOSCALERS: Final = GroupResource("autoscaling", "horizontalpodautoscalers")
 DEFINITIONS: Final = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 OWN_SIGNERS: Final = "kubernetes.io/"
 _SCALED: Final = {DEPLOYMENTS: "Deployment", STATEFUL_SETS: "StatefulSet"}
@@ -36,17 +38,37 @@ def explain_autoscaler(autoscaler: ReadOnlyTree, facts: Facts) -> Explanation:
             is_not_found = "not found" in (condition.get("message") or "")
             if is_not_found and (missing := _missing_target(autoscaler, facts)):
                 return replace(missing, evidence=evidence)
+            others = [*_others_of_pods(autoscaler, condition, facts)]
             return Explanation(
                 cause=f"it does not scale {target['kind']} {target['name']}, {condition.get('reason')}: {condition.get('message')}",
                 evidence=[*evidence, *find_events(autoscaler, facts, (condition.get("reason") or "",))],
-                remedies=[*_metrics_remedies(autoscaler, condition, facts)],
-                origins=[Origin.of(autoscaler, "spec")],
+                remedies=[
+                    *_metrics_remedies(autoscaler, condition, facts),
+                    *(deleted("Delete the other one:", each) for each in others),
+                ],
+                related=[
+                    Related(object=ObjectName.of(each), cause="scales the same pods") for each in others
+                ],
+                origins=[Origin.of(autoscaler, "spec"), *(Origin.of(each, "spec") for each in others)],
             )
     if not evidence:
         return unknown(
             "the autoscaler has no conditions: its controller has not looked at it yet, or does not run"
         )
     return _scaling(autoscaler, evidence)
+
+
+def _others_of_pods(
+    autoscaler: ReadOnlyTree, condition: ReadOnlyTree, facts: Facts
+) -> Iterator[ReadOnlyTree]:
+    """Yield the autoscalers that a condition names as those of the same pods."""
+    if condition.get("reason") != "AmbiguousSelector":
+        return
+    namespace = meta.namespace(autoscaler)
+    names = {*re.findall(rf"{re.escape(namespace)}/([a-z0-9.-]+)", condition.get("message") or "")}
+    for each in facts.list(AUTOSCALERS, namespace):
+        if meta.name(each) in names - {meta.name(autoscaler)}:
+            yield each
 
 
 def _missing_target(autoscaler: ReadOnlyTree, facts: Facts) -> Explanation | None:

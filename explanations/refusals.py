@@ -4,16 +4,24 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from mockube.apimachinery import meta
+from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.quantity import QuantityError
 from mockube.apimachinery.quantity import parse as parse_quantity
-from mockube.apimachinery.tree import Tree
+from mockube.apimachinery.tree import ReadOnlyTree, Tree
 
 from .commands import kubectl
-from .explanation import Origin, Remedy
-from .facts import FieldPath
+from .explanation import Evidence, Origin, Remedy
+from .facts import Facts, FieldPath, Member
 from .remedies import MERGE, created, labelled, patched
 
+LIMIT_RANGES: Final = GroupResource("", "limitranges")
+WEBHOOK_CONFIGURATIONS: Final = (
+    GroupResource("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+    GroupResource("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+)
 ENFORCED: Final = "pod-security.kubernetes.io/enforce"
 _PRIORITY: Final = 1000
 """The value of a PriorityClass that is created as an example."""
@@ -32,6 +40,11 @@ class Refusal(Struct, frozen=True, kw_only=True):
     """Whether the message of the policy was not recorded, because it may quote a value of a Secret."""
     webhook: str = ""
     """The webhook that refused, or could not be called."""
+    is_failing: bool = False
+    """Whether it could not be called."""
+    evidence: Sequence[Evidence] = ()
+    is_of_limits: bool = False
+    """Whether a LimitRange of the namespace refused."""
     field: FieldPath = ()
     """The field of a pod's spec that names what refused it, or what it lacks."""
 
@@ -120,9 +133,7 @@ def _webhook(message: str, _: str) -> Refusal:
     name = _quoted_after(message, "admission webhook ")
     detail = message.partition("denied the request")[2].lstrip(": ")
     return Refusal(
-        text=f"the admission webhook {name} denied it: {detail or 'without an explanation'}",
-        remedies=[_webhook_remedy()],
-        webhook=name,
+        text=f"the admission webhook {name} denied it: {detail or 'without an explanation'}", webhook=name
     )
 
 
@@ -130,15 +141,69 @@ def _failing_webhook(message: str, _: str) -> Refusal:
     name = _quoted_after(message, "failed calling webhook ")
     return Refusal(
         text=f"the admission webhook {name} cannot be called: {message.partition(': ')[2] or message}",
-        remedies=[Remedy(text="Start its server, or set failurePolicy Ignore."), _webhook_remedy()],
+        remedies=[Remedy(text="Start its server.")],
         webhook=name,
+        is_failing=True,
     )
 
 
-def _webhook_remedy() -> Remedy:
-    return Remedy(
-        text="The configurations of webhooks:",
-        command=kubectl("get", "validatingwebhookconfigurations,mutatingwebhookconfigurations"),
+def in_cluster(refusal: Refusal, namespace: str, facts: Facts) -> Refusal:
+    """Return a refusal with the objects that refused: the configurations of a webhook, and the limits of the namespace."""
+    if refusal.is_of_limits:
+        limits = [Origin.of(each, "spec", "limits") for each in facts.list(LIMIT_RANGES, namespace)]
+        return replace(refusal, origins=[*limits, *refusal.origins])
+    if not refusal.webhook:
+        return refusal
+    found = [
+        (configuration, webhook)
+        for resource in WEBHOOK_CONFIGURATIONS
+        for configuration in facts.list(resource)
+        for webhook in configuration.get("webhooks") or ()
+        if webhook.get("name") == refusal.webhook
+    ]
+    evidence = [
+        Evidence(
+            text=f"failurePolicy {webhook.get('failurePolicy')}, called at {_address(webhook['clientConfig'])}",
+            source=f"{meta.kind(configuration)} {meta.name(configuration)}",
+        )
+        for configuration, webhook in found
+    ]
+    return replace(
+        refusal,
+        evidence=evidence,
+        origins=[*_webhook_origins(found)],
+        remedies=[
+            *refusal.remedies,
+            *(_ignored(*each) for each in found if refusal.is_failing),
+            Remedy(
+                text="The configurations of webhooks:",
+                command=kubectl("get", "validatingwebhookconfigurations,mutatingwebhookconfigurations"),
+            ),
+        ],
+    )
+
+
+def _webhook_origins(found: Sequence[tuple[ReadOnlyTree, ReadOnlyTree]]) -> Iterator[Origin]:
+    for configuration, webhook in found:
+        yield Origin.of(configuration, "webhooks", Member(webhook["name"]))
+    for _, webhook in found:
+        if service := webhook["clientConfig"].get("service"):
+            yield service_origin(service)
+
+
+def service_origin(service: ReadOnlyTree) -> Origin:
+    return Origin.named("v1", "Service", service["namespace"], service["name"])
+
+
+def _ignored(configuration: ReadOnlyTree, webhook: ReadOnlyTree) -> Remedy:
+    patch = {"webhooks": [{"name": webhook["name"], "failurePolicy": "Ignore"}]}
+    return patched("Or let requests pass while it is away:", configuration, patch)
+
+
+def _address(client: ReadOnlyTree) -> str:
+    service = client.get("service")
+    return (
+        str(client.get("url")) if service is None else f"the Service {service['namespace']}/{service['name']}"
     )
 
 
@@ -216,6 +281,7 @@ def _limit_range(message: str, namespace: str) -> Refusal:
         remedies=[
             Remedy(text="The limits:", command=kubectl("describe", "limitrange", namespace=namespace)),
         ],
+        is_of_limits=True,
         field=("containers",),
     )
 

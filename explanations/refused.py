@@ -11,22 +11,19 @@ from .commands import command, kubectl, namespace_flags
 from .completion import completed
 from .disruption import BUDGETS, explain_budget, selected_pods
 from .explanation import Evidence, Explanation, Origin, Remedy, no_problem, unknown
-from .facts import Allowed, Facts, Member
+from .facts import Allowed, Facts
 from .others import DEFINITIONS
-from .refusals import Refusal, refusal_of
-from .remedies import created
+from .refusals import Refusal, in_cluster, refusal_of, service_origin
+from .remedies import MERGE, created, patched
 
 ROLES: Final = GroupResource("rbac.authorization.k8s.io", "roles")
 ROLE_BINDINGS: Final = GroupResource("rbac.authorization.k8s.io", "rolebindings")
 CLUSTER_ROLE_BINDINGS: Final = GroupResource("rbac.authorization.k8s.io", "clusterrolebindings")
 POLICIES: Final = GroupResource("admissionregistration.k8s.io", "validatingadmissionpolicies")
-WEBHOOK_CONFIGURATIONS: Final = (
-    GroupResource("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
-    GroupResource("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
-)
 ACCOUNT: Final = "system:serviceaccount:"
 MAX_BINDINGS: Final = 5
 _ERRORS_FROM: Final = 400
+_CONVERSION: Final = "conversion webhook for "
 _NAMED_VERBS: Final = frozenset({"get", "update", "patch", "delete"})
 """The verbs that a rule can restrict to names."""
 
@@ -257,13 +254,42 @@ def _rule(spec: ReadOnlyTree) -> Tree:
 def _by_admission(
     spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], facts: Facts
 ) -> Explanation:
-    refusal = refusal_of(message, spec.get("namespace") or "")
-    rules = [*_policy_rules(refusal, message, facts), *_webhooks(refusal, facts)]
+    if message.startswith(_CONVERSION):
+        return _conversion(spec, message, evidence, facts)
+    namespace = spec.get("namespace") or ""
+    refusal = in_cluster(refusal_of(message, namespace), namespace, facts)
     return Explanation(
         cause=f"{refusal.text}{_policy_messages(refusal, facts) if refusal.is_withheld else ''}",
-        evidence=[*evidence, *rules],
+        evidence=[*evidence, *_policy_rules(refusal, message, facts), *refusal.evidence],
         remedies=refusal.remedies,
-        origins=[*refusal.origins, *_webhook_origins(refusal, facts)],
+        origins=refusal.origins,
+    )
+
+
+def _conversion(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], facts: Facts) -> Explanation:
+    """Explain custom objects that are stored in another version, whose conversion fails."""
+    definition = facts.find(DEFINITIONS, "", f"{spec.get('resource')}.{spec.get('group')}")
+    if definition is None:
+        return Explanation(cause=message, evidence=evidence)
+    conversion = definition["spec"].get("conversion") or {}
+    service = ((conversion.get("webhook") or {}).get("clientConfig") or {}).get("service")
+    change = {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+    return Explanation(
+        cause=message,
+        evidence=evidence,
+        remedies=[
+            Remedy(text="Start the server of the conversion."),
+            patched(
+                "Or serve all versions as they are stored, if they have the same fields:",
+                definition,
+                change,
+                media_type=MERGE,
+            ),
+        ],
+        origins=[
+            Origin.of(definition, "spec", "conversion"),
+            *([service_origin(service)] if service else []),
+        ],
     )
 
 
@@ -287,34 +313,6 @@ def _policy_rules(refusal: Refusal, message: str, facts: Facts) -> Iterator[Evid
         if not matching and each.get("message"):
             text = f"{each['message']}: {text}"
         yield Evidence(text=text, source=f"ValidatingAdmissionPolicy {refusal.policy}")
-
-
-def _webhooks(refusal: Refusal, facts: Facts) -> Iterator[Evidence]:
-    """Yield the configurations that have a webhook, and where it is called."""
-    if not refusal.webhook:
-        return
-    for resource in WEBHOOK_CONFIGURATIONS:
-        for configuration in facts.list(resource):
-            for webhook in configuration.get("webhooks") or ():
-                if webhook.get("name") == refusal.webhook:
-                    yield Evidence(
-                        text=f"failurePolicy {webhook.get('failurePolicy')}, called at {_address(webhook['clientConfig'])}",
-                        source=f"{configuration['kind']} {configuration['metadata']['name']}",
-                    )
-
-
-def _webhook_origins(refusal: Refusal, facts: Facts) -> Iterator[Origin]:
-    for resource in WEBHOOK_CONFIGURATIONS if refusal.webhook else ():
-        for configuration in facts.list(resource):
-            if any(each.get("name") == refusal.webhook for each in configuration.get("webhooks") or ()):
-                yield Origin.of(configuration, "webhooks", Member(refusal.webhook))
-
-
-def _address(client: ReadOnlyTree) -> str:
-    service = client.get("service")
-    return (
-        str(client.get("url")) if service is None else f"the Service {service['namespace']}/{service['name']}"
-    )
 
 
 def _invalid(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], facts: Facts) -> Explanation:

@@ -350,3 +350,156 @@ def test_job_with_a_pod_that_is_evicted_names_the_user_of_the_eviction():
     assert "1 pod runs" in found.cause
     assert "the pod old was evicted by bob with kubectl/v1" in found.cause
     assert ("Pod/old", ()) in origins(found)
+
+
+# --- what else refuses, or harms itself
+
+
+STS = thing("StatefulSet", "db", api_version="apps/v1", spec={"replicas": 2}, status={})
+SERVICE = {"namespace": "ops", "name": "guard", "path": "/"}
+WEBHOOK = thing(
+    "ValidatingWebhookConfiguration",
+    "guard",
+    api_version="admissionregistration.k8s.io/v1",
+    namespace="",
+    webhooks=[{"name": "g.example.com", "failurePolicy": "Fail", "clientConfig": {"service": SERVICE}}],
+)
+
+
+def refused(message, *objects):
+    return explained(STS, event(STS, "FailedCreate", message), *objects)
+
+
+def test_webhook_that_cannot_be_called_is_named_by_the_workload():
+    found = refused('failed calling webhook "g.example.com": failed to call webhook: no route', WEBHOOK)
+    assert origins(found) == [
+        ("ValidatingWebhookConfiguration/guard", ("webhooks", Member("g.example.com"))),
+        ("Service/guard", ()),
+    ]
+    assert '"name":"g.example.com","failurePolicy":"Ignore"' in found.remedies[1].command
+    denied = refused('admission webhook "g.example.com" denied the request: no', WEBHOOK)
+    assert not any("Ignore" in each.command for each in denied.remedies)
+
+
+def test_limit_range_that_refuses_pods_is_named():
+    limits = thing("LimitRange", "small", spec={"limits": []})
+    found = refused(
+        'pods "db-0" is forbidden: maximum memory usage per Container is 1Mi, but limit is 2Mi', limits
+    )
+    assert origins(found)[0] == ("LimitRange/small", ("spec", "limits"))
+
+
+def test_conversion_that_fails_names_its_definition_and_the_service():
+    definition = thing(
+        "CustomResourceDefinition",
+        "shops.example.com",
+        api_version="apiextensions.k8s.io/v1",
+        namespace="",
+        spec={"conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {"service": SERVICE}}}},
+    )
+    message = "conversion webhook for example.com/v1, Kind=Shop failed: no route"
+    recorded = {
+        "spec": {"user": "ada", "verb": "list", "resource": "shops", "group": "example.com"},
+        "status": {"code": 500, "message": message},
+    }
+    found = explain_request(recorded, facts_of(definition))
+    assert origins(found) == [
+        ("CustomResourceDefinition/shops.example.com", ("spec", "conversion")),
+        ("Service/guard", ()),
+    ]
+    assert '"strategy":"None"' in found.remedies[1].command
+
+
+def test_pods_of_one_template_with_a_host_port_are_not_told_to_delete_their_own_workload():
+    metadata = {"ownerReferences": [CONTROLLED]}
+    container = {"ports": [{"containerPort": 80, "hostPort": 8080}]}
+    verdict = condition(
+        "PodScheduled",
+        "False",
+        "Unschedulable",
+        "1 node(s) didn't have free ports for the requested pod ports",
+    )
+    waits = pod_of(
+        "db-1", nodeName=None, metadata=metadata, container=container, status={"conditions": [verdict]}
+    )
+    runs = pod_of("db-0", metadata=metadata, container=container, status={"phase": "Running"})
+    found = explained(waits, runs, thing("Namespace", "default", namespace=""))
+    assert not any("delete" in each.command for each in found.remedies)
+    assert origins(found) == [
+        ("StatefulSet/db", ("spec", "template", "spec", "containers", Member("c"), "ports"))
+    ]
+    other = pod_of("x", container=container, status={"phase": "Running"})
+    of_other = explained(waits, other, thing("Namespace", "default", namespace=""))
+    assert of_other.remedies[0].command == "kubectl -n default delete pod/x"
+
+
+def test_autoscalers_of_the_same_pods_are_named():
+    spec = {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}
+    message = "pods by selector app=web are controlled by more than one HPA (e.g. [default/one default/two])"
+    status = {"conditions": [condition("ScalingActive", "False", "AmbiguousSelector", message)]}
+    one, two = (
+        thing("HorizontalPodAutoscaler", name, api_version="autoscaling/v2", spec=spec, status=status)
+        for name in ("one", "two")
+    )
+    found = explain(HPAS, one, facts_of(one, two))
+    assert [each.object.name for each in found.related] == ["two"]
+    assert [each.command for each in found.remedies] == [
+        "kubectl -n default delete horizontalpodautoscaler/two"
+    ]
+
+
+def test_program_that_was_never_started_has_no_log_and_names_its_command():
+    end = {
+        "exitCode": 128,
+        "reason": "StartError",
+        "message": 'exec: "ngnix": executable file not found in $PATH',
+    }
+    status = with_state({"waiting": {"reason": "CrashLoopBackOff"}}, lastState={"terminated": end})
+    found = explained(pod_of(container={"command": ["ngnix"]}, status=status))
+    assert origins(found) == [("Pod/web", ("spec", "containers", Member("c"), "command"))]
+    assert not any("logs" in each.command for each in found.remedies)
+
+
+# --- CronJobs whose Jobs fail or do not end
+
+
+def of_cron_job(name, created, *conditions):
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "n", "uid": "uid-n", "controller": True}
+    metadata = {"ownerReferences": [owner], "creationTimestamp": created}
+    spec = {"activeDeadlineSeconds": 5, "template": {"spec": {}}}
+    return thing(
+        "Job",
+        name,
+        api_version="batch/v1",
+        metadata=metadata,
+        spec=spec,
+        status={"conditions": [*conditions]},
+    )
+
+
+def test_cron_job_whose_last_job_has_failed_has_its_cause():
+    cron_job = thing("CronJob", "n", api_version="batch/v1", spec={"schedule": "* * * * *"})
+    failed = of_cron_job("n-2", "2026-01-31T11:58:00Z", condition("Failed", "True", "DeadlineExceeded"))
+    complete = condition("Complete", "True")
+    before, after = (
+        of_cron_job("n-1", "2026-01-31T11:57:00Z", complete),
+        of_cron_job("n-3", "2026-01-31T11:59:00Z", complete),
+    )
+    found = explained(cron_job, before, failed)
+    assert found.state == "Explained"
+    assert found.cause.startswith(
+        "it starts Jobs by its schedule, and n-2, the last one that has ended, has failed: the Job has failed, DeadlineExceeded"
+    )
+    assert explained(cron_job, before, failed, after).state == "NoProblem"
+
+
+def test_start_that_forbid_prevents_names_the_policy():
+    active = of_cron_job("n-1", "2026-01-31T11:50:00Z")
+    spec = {"schedule": "* * * * *", "concurrencyPolicy": "Forbid"}
+    cron_job = thing("CronJob", "n", api_version="batch/v1", spec=spec, status={"active": [{"name": "n-1"}]})
+    found = explained(cron_job, active, event(cron_job, "JobAlreadyActive", "not started"))
+    assert origins(found) == [("CronJob/n", ("spec", "concurrencyPolicy"))]
+    assert [each.command.partition(" -p")[0] for each in found.remedies] == [
+        "kubectl -n default delete job/n-1",
+        "kubectl -n default patch cronjob/n",
+    ]

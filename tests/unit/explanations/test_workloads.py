@@ -98,7 +98,10 @@ def test_pods_that_have_ended_do_not_exist_for_their_workload():
     found = explained(owner, *ended, event(owner, "FailedCreate", f"Error creating: {QUOTA}"))
     assert found.cause.startswith("0 of 2 pods exist: the ResourceQuota small is exhausted")
     assert "2 pods have ended, such as web-0" in [each.text for each in found.evidence]
-    assert explained(owner, *ended).state == "Unknown"
+    without_failure = explained(owner, *ended)
+    assert without_failure.cause == (
+        "0 of 2 pods exist, and 2 have failed; web-1: the pod was evicted: memory"
+    )
 
 
 @pytest.mark.parametrize("has_condition", [True, False])
