@@ -63,6 +63,9 @@ _PULL_PROBLEMS: Final = (
     ),
 )
 """The texts by which a failure of a pull is known, what it means, and whether credentials may help. The first one counts."""
+_ROOT: Final = "container has runAsNonRoot and "
+_USER: Final = 65534
+"""The user of whom a program that needs no root is run, as an example: nobody."""
 IMAGE: Final = "IMAGE"
 """In place of an image that only the user knows."""
 SIMULATION: Final = ("NotSimulated", "EndsAtOnce")
@@ -255,11 +258,23 @@ def _configuration(container: Container, facts: Facts) -> Finding:
             remedies=[remedy for each in problems for remedy in each.remedies],
             origins=[origin for each in problems for origin in each.origins],
         )
+    is_root = _ROOT in message
     return Finding(
         cause=f"the container {container.name} cannot be created: {message or 'its status has no message'}",
         evidence=[_waiting_evidence(container)],
+        remedies=[_other_user(container, facts)] if is_root else (),
+        origins=[
+            _origin(container, facts, *(("securityContext",) if is_root else ())),
+            *([template_origin(container.pod, facts, "securityContext")] if is_root else ()),
+        ],
         is_known=bool(message),
     )
+
+
+def _other_user(container: Container, facts: Facts) -> Remedy:
+    """Return the change by which a container does not run as root."""
+    change = container.change(securityContext={"runAsUser": _USER})
+    return template_change(container.pod, facts, "Run it as another user than root", change)
 
 
 def _creating(container: Container, facts: Facts) -> Finding:
@@ -277,9 +292,16 @@ def _creating(container: Container, facts: Facts) -> Finding:
             origins=[origin for each in problems for origin in each.origins],
         )
     if mounts:
+        name = mounts[0].text.partition('for volume "')[2].partition('"')[0]
         return Finding(
             cause=f"a volume cannot be mounted: {mounts[0].text}",
             evidence=[_waiting_evidence(container), *mounts],
+            remedies=[
+                Remedy(
+                    text=f"Change the volume {name} in {changed_in(container.pod)}, or make what it names."
+                )
+            ],
+            origins=[template_origin(container.pod, facts, "volumes", *([Member(name)] if name else []))],
         )
     others = find_events(
         container.pod, facts, ("Pulling", "FailedCreatePodSandBox", "FailedPostStartHook", *SIMULATION)

@@ -46,7 +46,17 @@ class Members:
         return [pod for pod in self.pods if not conditions.is_true(pod, "Ready")]
 
     def all_ready(self, cause: str, *evidence: Evidence) -> Explanation:
-        """Explain a workload whose pods are ready, and which of them are so by assumption."""
+        """Explain a workload whose pods are ready, which of them are so by assumption, and which were started again."""
+        restarted = [pod for pod in self.pods if _is_restarted(pod)][:MAX_EXPLAINED]
+        for pod in restarted:
+            found = explain_pod(pod, self._facts)
+            if found.state == "Explained":
+                return replace(
+                    found,
+                    cause=f"{cause}; {meta.name(pod)}: {found.cause}",
+                    evidence=[*found.evidence, *evidence],
+                    related=related_of([(pod, found)]),
+                )
         return Explanation(
             state="NoProblem",
             cause=f"{cause}{assumed_text(self.pods)}",
@@ -137,6 +147,11 @@ def explain_first(pods: Sequence[ReadOnlyTree], facts: Facts) -> Sequence[tuple[
 
 def related_of(explained: Iterable[tuple[ReadOnlyTree, Explanation]]) -> Sequence[Related]:
     return [Related(object=ObjectName.of(obj), cause=found.cause) for obj, found in explained]
+
+
+def _is_restarted(pod: ReadOnlyTree) -> bool:
+    statuses = (pod.get("status") or {}).get("containerStatuses") or ()
+    return any(each.get("restartCount") for each in statuses)
 
 
 def _said_by_server(message: str) -> str:

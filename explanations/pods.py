@@ -16,13 +16,22 @@ from .commands import kubectl
 from .containers import Container, Finding, containers_of, explain_container, explain_end
 from .explanation import Evidence, Explanation, Origin, Remedy, unknown
 from .facts import Facts
-from .owners import template_origin
+from .owners import changed_in, template_origin
 from .partitions import explain_cut_off
 from .records import condition_evidence, find_condition, find_events
 from .remedies import deleted, patched
 from .scheduling import explain_unscheduled
 from .volumes import volume_problems
 
+_REJECTED: Final = {
+    "SysctlForbidden": ("securityContext", "sysctls"),
+    "AppArmor": ("securityContext", "appArmorProfile"),
+    "NodeAffinity": ("affinity",),
+    "PodFeatureUnsupported": ("os",),
+    "PodOSNotSupported": ("os",),
+    "PodOSSelectorNodeLabelDoesNotMatch": ("os",),
+}
+"""The fields of a pod's spec for which a kubelet rejects it, by the reason of its failure."""
 RECENT: Final = timedelta(minutes=10)
 """How long the end of a container is a problem of a pod that is ready again: the back-off of a kubelet is reset then."""
 
@@ -73,7 +82,11 @@ def _failed(pod: ReadOnlyTree, facts: Facts) -> Explanation:
         cause = f"the pod was evicted: {message}" if reason == "Evicted" else f"the pod failed: {reason}"
         if reason != "Evicted" and message:
             cause += f": {message}"
-        return Explanation(cause=cause, evidence=evidence, remedies=[*_replacement(pod)])
+        rejected = [template_origin(pod, facts, *_REJECTED[reason])] if reason in _REJECTED else []
+        remedies = [Remedy(text=f"Change {each.path[-1]} in {changed_in(pod)}.") for each in rejected]
+        return Explanation(
+            cause=cause, evidence=evidence, remedies=[*remedies, *_replacement(pod)], origins=rejected
+        )
     if disruption is not None and disruption.get("status") == "True":
         cause = f"the pod was disrupted: {disruption.get('reason')}: {disruption.get('message')}"
         return Explanation(cause=cause, evidence=evidence, remedies=[*_replacement(pod)])

@@ -69,7 +69,7 @@ def explain_unscheduled(pod: ReadOnlyTree, facts: Facts) -> Explanation:
     """Explain a pod that has no node."""
     view, recorded = PodView.of(pod), conditions.get(pod, SCHEDULED)
     if gates := pod["spec"].get("schedulingGates"):
-        return _gated(pod, [gate["name"] for gate in gates])
+        return _gated(pod, [gate["name"] for gate in gates], facts)
     scheduler = scheduler_name(view)
     if recorded is None:
         return _untried(pod, scheduler, facts)
@@ -89,7 +89,7 @@ def explain_placement(pod: ReadOnlyTree, facts: Facts) -> Explanation:
     return snapshot.explain_placement()
 
 
-def _gated(pod: ReadOnlyTree, gates: Sequence[str]) -> Explanation:
+def _gated(pod: ReadOnlyTree, gates: Sequence[str], facts: Facts) -> Explanation:
     names = ", ".join(gates)
     patch = [{"op": "remove", "path": "/spec/schedulingGates"}]
     return Explanation(
@@ -103,7 +103,10 @@ def _gated(pod: ReadOnlyTree, gates: Sequence[str]) -> Explanation:
                 media_type=JSON,
             )
         ],
-        origins=[Origin.of(pod, "spec", "schedulingGates")],
+        origins=[
+            template_origin(pod, facts, "schedulingGates"),
+            Origin.of(pod, "spec", "schedulingGates"),
+        ],
     )
 
 

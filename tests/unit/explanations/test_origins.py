@@ -503,3 +503,65 @@ def test_start_that_forbid_prevents_names_the_policy():
         "kubectl -n default delete job/n-1",
         "kubectl -n default patch cronjob/n",
     ]
+
+
+# --- what a kubelet refuses
+
+
+def test_pods_that_a_kubelet_rejects_one_after_the_other_name_the_field():
+    owner = thing("ReplicaSet", "web-1", api_version="apps/v1", spec={"replicas": 1}, status={"replicas": 0})
+    reference = {
+        "kind": "ReplicaSet",
+        "apiVersion": "apps/v1",
+        "name": "web-1",
+        "uid": "uid-web-1",
+        "controller": True,
+    }
+    status = {"phase": "Failed", "reason": "SysctlForbidden", "message": "forbidden sysctl"}
+    pods = [pod_of(name, metadata={"ownerReferences": [reference]}, status=status) for name in ("a", "b")]
+    found = explained(owner, *pods)
+    assert found.cause == (
+        "0 of 1 pods exist, and 2 have failed; b: the pod failed: SysctlForbidden: forbidden sysctl"
+    )
+    assert origins(found) == [
+        ("ReplicaSet/web-1", ("spec", "template", "spec", "securityContext", "sysctls"))
+    ]
+
+
+def test_container_that_may_not_run_as_root_gets_another_user():
+    state = {
+        "waiting": {
+            "reason": "CreateContainerConfigError",
+            "message": "container has runAsNonRoot and image will run as root",
+        }
+    }
+    found = explained(pod_of(metadata={"ownerReferences": [CONTROLLED]}, status=with_state(state)))
+    assert '"securityContext":{"runAsUser":65534}' in found.remedies[0].command
+    assert origins(found)[-1] == ("StatefulSet/db", ("spec", "template", "spec", "securityContext"))
+
+
+def test_volume_that_cannot_be_mounted_is_named():
+    pod = pod_of(status=with_state(CREATING), volumes=[{"name": "v", "hostPath": {"path": "/nope"}}])
+    failed = event(pod, "FailedMount", 'MountVolume.SetUp failed for volume "v" : hostPath type check failed')
+    assert origins(explained(pod, failed)) == [("Pod/web", ("spec", "volumes", Member("v")))]
+
+
+def test_scheduling_gate_of_a_template_is_named_there():
+    pod = pod_of(
+        nodeName=None, metadata={"ownerReferences": [CONTROLLED]}, schedulingGates=[{"name": "example.com/g"}]
+    )
+    assert origins(explained(pod))[0] == ("StatefulSet/db", ("spec", "template", "spec", "schedulingGates"))
+
+
+@pytest.mark.parametrize(
+    ("finished", "state"), [("2026-01-31T11:59:00Z", "Explained"), ("2026-01-31T10:00:00Z", "NoProblem")]
+)
+def test_workload_whose_ready_pod_was_started_again_says_why(finished, state):
+    end = {"exitCode": 3, "reason": "Error", "finishedAt": finished}
+    status = with_state({"running": {}}, restartCount=2, ready=True, lastState={"terminated": end})
+    status["conditions"] = [condition("Initialized", "True"), condition("Ready", "True")]
+    owner = thing("StatefulSet", "db", api_version="apps/v1", spec={"replicas": 1}, status={"replicas": 1})
+    found = explained(owner, pod_of("db-0", metadata={"ownerReferences": [CONTROLLED]}, status=status))
+    assert found.state == state
+    assert found.cause.startswith("its pod is ready")
+    assert ("the container c ended with exit code 3" in found.cause) is (state == "Explained")
