@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .behavior import UNKNOWN_TIMELINE, RunBehavior, StopReaction, Timeline
+from .images.table import PortBehavior
 from .load import NO_LOAD, RunLoad
 from .pod_script import Script
 from .port_probe import PortAnswer, PortProbe
@@ -102,6 +103,9 @@ class Predictions(Protocol):
     ) -> PortAnswer:
         """Return what a port of a pod answers to an attempt of a probe, some seconds after the start of its container."""
 
+    def port_behavior(self, pod: ReadOnlyTree, port: int) -> PortBehavior | None:
+        """Return what the server of a pod does on a port; None if nobody knows, or nothing listens there."""
+
     def port_changes(self, pod: ReadOnlyTree, port: int) -> tuple[float, ...]:
         """Return the seconds after the start of a container at which the answers of a port change."""
 
@@ -194,6 +198,9 @@ class _NoPredictions:
     ) -> PortAnswer:
         del seconds
         return PortAnswer(unknown="the container", is_listening=False)
+
+    def port_behavior(self, _pod: ReadOnlyTree, _port: int) -> PortBehavior | None:
+        return None
 
     def port_changes(self, _pod: ReadOnlyTree, _port: int) -> tuple[float, ...]:
         return ()

@@ -114,7 +114,7 @@ def _service_publisher(context: Context) -> Runner:
             https_port=publishing.publish_https_port,
         ),
         view=InformerView(context.informers, containers.image_table),
-        images=containers.image_table,
+        port_behavior=containers.predictions.port_behavior,
         find_listener=containers.runtime.listener,
         admin_policy=ApiServerAccess(context.client).admin_policy,
     )

@@ -31,13 +31,13 @@ from mockube.container_runtime.runtime import (
     RuntimeEvents,
 )
 from mockube.container_runtime.simulated.image_service import SimulatedImages
-from mockube.container_runtime.simulated.network.policies import is_allowed
-from mockube.container_runtime.simulated.network.view import Peer, peer_of
 from mockube.container_runtime.simulated.predictions import SimulatedPredictions
 from mockube.container_runtime.simulated.runtime import SimulatedRuntime, SimulationContext
 from mockube.container_runtime.simulation_values import HOST
 from mockube.container_runtime.state import ContainerKill, ContainerState
 from mockube.container_runtime.volume_folders import VolumeFolders
+from mockube.network.policies import is_allowed
+from mockube.network.view import Peer, peer_of
 
 from .api_server_access import ApiServerAccess
 from .containers import Containers

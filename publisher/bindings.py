@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import NAMESPACE_SYSTEM
 from mockube.client.resources import Key
-from mockube.container_runtime.simulated.network.services import is_in_source_ranges, source_ranges
+from mockube.network.services import is_in_source_ranges, source_ranges
 
 NAME: Final = "service-publisher"
 RECORD: Final = Key(NAMESPACE_SYSTEM, "mockube-published-ports")

@@ -8,7 +8,7 @@ from msgspec import Struct
 from mockube.apimachinery import conditions, labels, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.resources import Key
-from mockube.container_runtime.simulated.network.ingress import Backend
+from mockube.network.ingress import Backend
 
 from .gateway_kinds import GROUP
 from .gateway_routing import BackendChoice, RouteMatch, matches_of, shared_host

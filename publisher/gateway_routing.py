@@ -18,11 +18,11 @@ from mockube.apimachinery.regexp.captures import CapturingPattern, capturing_pat
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.resources import Key
-from mockube.container_runtime.request_paths import (
+from mockube.network.ingress import Backend
+from mockube.network.request_paths import (
     normal_path,
     path_without_escaped_slashes,
 )
-from mockube.container_runtime.simulated.network.ingress import Backend
 
 from .http_routing import FixedAnswer, Forward, Header, ProxiedRequest
 

@@ -9,8 +9,8 @@ from typing import Final
 from mockube.component_base.http1.heads import ProtocolError
 from mockube.component_base.supervision import timeout
 from mockube.component_base.tls_stream import TlsStream
-from mockube.container_runtime.simulated.network.services import Outcome, Route, endpoints
-from mockube.container_runtime.simulated.network.view import Peer
+from mockube.network.services import Outcome, Route, endpoints
+from mockube.network.view import Peer
 
 from .backends import PodConnection, TlsPodConnection, connect_to_pod
 from .bindings import HTTP, HTTPS, NONE, Endpoint, candidates

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from mockube.container_runtime.simulated.network.ingress import Backend
+from mockube.network.ingress import Backend
 
 Header = tuple[str, str]
 

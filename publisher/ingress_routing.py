@@ -10,7 +10,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.resources import Key
-from mockube.container_runtime.simulated.network.ingress import (
+from mockube.network.ingress import (
     ANNOTATIONS,
     NGINX,
     TRAEFIK,
@@ -22,7 +22,7 @@ from mockube.container_runtime.simulated.network.ingress import (
     rules_of,
     sort_rules,
 )
-from mockube.container_runtime.simulated.network.policies import contains
+from mockube.network.policies import contains
 
 from .http_routing import FixedAnswer, Forward, Header, ProxiedRequest
 

@@ -13,8 +13,8 @@ from mockube.client.cache.store import Change
 from mockube.client.kinds import INGRESS_CLASSES, INGRESSES, SECRETS
 from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
-from mockube.container_runtime.simulated.network.ingress import NGINX, TRAEFIK, IngressRule, class_of
-from mockube.container_runtime.simulated.network.view import Peer
+from mockube.network.ingress import NGINX, TRAEFIK, IngressRule, class_of
+from mockube.network.view import Peer
 
 from .certificates import Certificate, certificate_of
 from .http_listeners import HttpListeners

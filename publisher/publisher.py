@@ -20,9 +20,8 @@ from mockube.client.queue.reconcile_loop import ReconcileLoop
 from mockube.client.resources import Key
 from mockube.component_base.open_files import allow_many_files
 from mockube.component_base.supervision import run_with, start
-from mockube.container_runtime.simulated.network.services import RouteTarget
-from mockube.container_runtime.simulated.network.view import peer_of
-from mockube.container_runtime.simulated.servers.listeners import listeners_of
+from mockube.network.services import RouteTarget
+from mockube.network.view import peer_of
 
 from .bindings import NAME, NONE, RECORD, PublishedPort, published_ports
 from .connections import Serve
@@ -76,17 +75,16 @@ class Publisher:
         pod = target.pod
         if pod is None or self._context.find_listener(pod, target.port, simulated=False) is not None:
             return None
-        for container in pod["spec"]["containers"]:
-            behavior = listeners_of(self._context.images, pod, container).ports.get(target.port)
-            if behavior is not None and behavior.ingress:
-                return partial(
-                    self._ingresses.serve_pod,
-                    controller=behavior.ingress,
-                    peer=peer_of(pod),
-                    port=443 if behavior.tls else 80,
-                    uses_tls=bool(behavior.tls),
-                )
-        return None
+        behavior = self._context.port_behavior(pod, target.port)
+        if behavior is None or not behavior.ingress:
+            return None
+        return partial(
+            self._ingresses.serve_pod,
+            controller=behavior.ingress,
+            peer=peer_of(pod),
+            port=443 if behavior.tls else 80,
+            uses_tls=bool(behavior.tls),
+        )
 
     def _on_service(self, change: Change) -> None:
         key = Key.of(change.last_known)

@@ -8,9 +8,9 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.supervision import run_until
 from mockube.container_runtime.runtime import PortConnection
-from mockube.container_runtime.simulated.network.policies import is_allowed
-from mockube.container_runtime.simulated.network.services import Outcome, Route, RouteTarget, external_route
-from mockube.container_runtime.simulated.network.view import Peer
+from mockube.network.policies import is_allowed
+from mockube.network.services import Outcome, Route, RouteTarget, external_route
+from mockube.network.view import Peer
 
 from . import limits
 from .bindings import PublishedPort

@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.component import ComponentContext
-from mockube.container_runtime.images.table import ImageTable
+from mockube.container_runtime.images.table import PortBehavior
 from mockube.container_runtime.runtime import PortConnection
-from mockube.container_runtime.simulated.network.view import SyncedView
+from mockube.network.view import SyncedView
 
 
 class PublisherSettings(Struct, frozen=True, kw_only=True):
@@ -34,7 +34,8 @@ class FindListener(Protocol):
 class PublisherContext(ComponentContext, frozen=True, kw_only=True):
     settings: PublisherSettings
     view: SyncedView
-    images: ImageTable
+    port_behavior: Callable[[ReadOnlyTree, int], PortBehavior | None]
+    """Returns what the server of a pod does on a port; None if it is not simulated."""
     find_listener: FindListener
     admin_policy: Callable[[], Awaitable[str]]
     """Returns a policy of administrators, which the network does not simulate; "" if there is none."""

@@ -23,12 +23,12 @@ from mockube.container_runtime.config.environment import References, environment
 from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.pod_script import Script, script_of
 from mockube.container_runtime.start_errors import StartError
+from mockube.network.services import Outcome
 
 from .client_pace import ClientPace
 from .connections.port_answers import OpenPort
 from .execution import in_container, run_to_end
 from .network.calls import Connect, HttpRequest, NetworkCaller, Reply, decode_call, decode_reply, encode_reply
-from .network.services import Outcome
 from .predictions import is_closed
 from .programs.commands import host_of
 from .programs.handlers import MAX_OUTPUT, UnknownFile, ask_image, end_of_unknown

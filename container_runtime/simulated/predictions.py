@@ -22,7 +22,7 @@ from mockube.container_runtime.behavior import (
 from mockube.container_runtime.config.environment import hostname_of, known_environment
 from mockube.container_runtime.config.volumes import api_volume_names
 from mockube.container_runtime.images.programs import NO_SYSTEM, programs_of_image
-from mockube.container_runtime.images.table import ImageTable
+from mockube.container_runtime.images.table import ImageTable, PortBehavior
 from mockube.container_runtime.load import NO_LOAD, RunLoad
 from mockube.container_runtime.pod_script import Script, script_of
 from mockube.container_runtime.port_probe import REFUSED, PortAnswer, PortProbe
@@ -577,6 +577,12 @@ def port_answer(
     return answer
 
 
+def port_behavior(images: ImageTable, pod: ReadOnlyTree, port: int) -> PortBehavior | None:
+    """Return what the server of a pod does on a port; None if nobody knows, or nothing listens there."""
+    found = (listeners_of(images, pod, each).ports.get(port) for each in pod["spec"]["containers"])
+    return next(filter(None, found), None)
+
+
 def port_changes(images: ImageTable, pod: ReadOnlyTree, port: int) -> tuple[float, ...]:
     """Return the seconds after the start of a container at which the answers of a port change."""
     return probe_answers.times_of_changes(images, pod, port)
@@ -629,4 +635,5 @@ class SimulatedPredictions:
         self.handler_timeline = partial(handler_timeline, images)
         self.unknown_handler_program = partial(unknown_handler_program, images)
         self.port_answer = partial(port_answer, images)
+        self.port_behavior = partial(port_behavior, images)
         self.port_changes = partial(port_changes, images)

@@ -78,6 +78,7 @@ from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR, Sta
 from mockube.container_runtime.state import NEVER_SIMULATED, ContainerKill, ContainerState
 from mockube.container_runtime.streams import ClientConnection, Streams
 from mockube.container_runtime.volume_contents import NOTHING_KEPT, VolumeContents
+from mockube.network.view import SyncedView
 
 from . import predictions
 from .client_pace import ClientPace
@@ -99,7 +100,6 @@ from .handler_commands import HandlerRun, run_handler_command
 from .interactive import InteractiveRun
 from .live_containers import LiveContainers
 from .machines import SimulatedMachines
-from .network.view import SyncedView
 from .pod_files import PodFiles
 from .programs import commands
 from .programs.live_commands import handler_commands, live_commands

@@ -68,6 +68,10 @@ PLANTED = {
         "container_runtime/simulated/network/planted.py",
         "import mockube.container_runtime.simulated.shell",
     ),
+    "the rules of the network are pure: they know objects of the API, and not who asks": (
+        "network/planted.py",
+        "import mockube.container_runtime.runtime",
+    ),
     "layers of the scheduler": (
         "scheduler/devices/planted.py",
         "import mockube.scheduler.filters",

@@ -21,6 +21,7 @@ NAMESAKES = (
     "etcd",
     "explanations",
     "kubelet",
+    "network",
     "packs",
     "publisher",
     "scheduler",

@@ -9,8 +9,8 @@ from mockube.container_runtime.simulated.configured.httpd import configuration a
 from mockube.container_runtime.simulated.configured.httpd.parser import HttpdConfigurationError, Reader
 from mockube.container_runtime.simulated.configured.nginx import configuration as nginx
 from mockube.container_runtime.simulated.configured.nginx import parser as nginx_parser
-from mockube.container_runtime.simulated.network import corefile
-from mockube.container_runtime.simulated.network.ingress import match_pattern
+from mockube.network import corefile
+from mockube.network.ingress import match_pattern
 from mockube.publisher.gateway_routing import is_whole_match
 from tests.support.hostile.doubling import check_linear
 

@@ -11,6 +11,7 @@ from mockube.client.cache.informer import Informers, InformerSettings
 from mockube.client.metrics.process import Metrics
 from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
+from mockube.container_runtime.simulated.predictions import SimulatedPredictions
 from mockube.kubelet.network_view import InformerView
 from mockube.publisher.bindings import Endpoint
 from mockube.publisher.settings import PublisherContext, PublisherSettings
@@ -105,7 +106,7 @@ class PublisherParts:
                 is_enabled=True, address=ADDRESS, balancers="127.10.0.0/16", http_port=0, https_port=0
             ),
             view=self.view,
-            images=IMAGES,
+            port_behavior=SimulatedPredictions(IMAGES).port_behavior,
             find_listener=self._find_listener,
             admin_policy=self._admin_policy,
         )

@@ -24,7 +24,6 @@ from mockube.container_runtime.simulated.network.calls import (
     decode_reply,
     encode_call,
 )
-from mockube.container_runtime.simulated.network.services import Outcome
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.shell.access import ContainerUser
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
@@ -32,6 +31,7 @@ from mockube.container_runtime.simulated.shell.network_programs.network import (
     ResolverSettings,
     resolver_settings_in,
 )
+from mockube.network.services import Outcome
 
 from .port_answers import HttpAnswer, ReceivedRequest
 

@@ -14,7 +14,6 @@ from mockube.container_runtime.images.table import ImageTable, protocols_of
 from mockube.container_runtime.records import Records
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.simulated.network.calls import Login, NetworkCaller
-from mockube.container_runtime.simulated.network.view import ClusterView
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.servers.redis_parameters import (
     parameters_of_file,
@@ -25,6 +24,7 @@ from mockube.container_runtime.simulated.servers.redis_parameters import (
 from mockube.container_runtime.simulated.servers.redis_server import RedisServer
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.network_programs.redis_protocol import commands_in
+from mockube.network.view import ClusterView
 
 from .port_answers import OpenPort, running_containers
 from .redis_client import REDIS, ask_redis, redis_host

@@ -24,7 +24,7 @@ from mockube.component_base.supervision import timeout
 from mockube.container_runtime import limits
 from mockube.container_runtime.process_port import ProcessPort
 from mockube.container_runtime.simulated.network.calls import HttpRequest, Reply
-from mockube.container_runtime.simulated.network.services import Outcome
+from mockube.network.services import Outcome
 
 _SECONDS: Final = 60.0
 _REPLY_SECONDS: Final = 5.0

@@ -6,9 +6,9 @@ from msgspec import Struct
 
 from mockube.apimachinery.hosts import is_address
 from mockube.container_runtime.simulated.network.calls import Lookup, Reply
-from mockube.container_runtime.simulated.network.services import Outcome
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.network_programs.network import hosts_in, resolver_settings_in
+from mockube.network.services import Outcome
 
 
 class FoundAddress(Struct, frozen=True, kw_only=True):

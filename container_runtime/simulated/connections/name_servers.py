@@ -12,15 +12,15 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.records import Records
-from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import ServeNames
-from mockube.container_runtime.simulated.network.coredns import NameServer, Query
-from mockube.container_runtime.simulated.network.coredns_metrics import ServerMetrics
-from mockube.container_runtime.simulated.network.corefile import PORT, Corefile, parse
-from mockube.container_runtime.simulated.network.dns import Answer
-from mockube.container_runtime.simulated.network.policies import is_allowed
-from mockube.container_runtime.simulated.network.services import RouteTarget, route
-from mockube.container_runtime.simulated.network.view import ClusterView, Peer
+from mockube.network import dns
+from mockube.network.coredns import NameServer, Query
+from mockube.network.coredns_metrics import ServerMetrics
+from mockube.network.corefile import PORT, Corefile, parse
+from mockube.network.dns import Answer
+from mockube.network.policies import is_allowed
+from mockube.network.services import RouteTarget, route
+from mockube.network.view import ClusterView, Peer
 
 _SERVICE: Final = ("kube-system", "kube-dns")
 _LABEL: Final = "k8s-app"

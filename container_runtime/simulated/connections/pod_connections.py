@@ -25,7 +25,6 @@ from mockube.container_runtime.objects import PodVersions
 from mockube.container_runtime.process_port import ProcessPort
 from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.client_pace import CLIENT, Backend
-from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import (
     Accept,
     ClusterCall,
@@ -44,9 +43,11 @@ from mockube.container_runtime.simulated.network.calls import (
     decode_call,
     encode_reply,
 )
-from mockube.container_runtime.simulated.network.coredns import Query
-from mockube.container_runtime.simulated.network.policies import is_allowed
-from mockube.container_runtime.simulated.network.services import (
+from mockube.container_runtime.streams import ClientConnection, StreamsClosed
+from mockube.network import dns
+from mockube.network.coredns import Query
+from mockube.network.policies import is_allowed
+from mockube.network.services import (
     KUBELET_HEALTH_PORT,
     Outcome,
     RouteTarget,
@@ -54,8 +55,7 @@ from mockube.container_runtime.simulated.network.services import (
     local_endpoints,
     route,
 )
-from mockube.container_runtime.simulated.network.view import Peer, SyncedView, parse_address, peer_of
-from mockube.container_runtime.streams import ClientConnection, StreamsClosed
+from mockube.network.view import Peer, SyncedView, parse_address, peer_of
 
 from .local_connections import REFUSED, connect_locally, send_datagram_locally, send_locally
 from .name_servers import NameServers

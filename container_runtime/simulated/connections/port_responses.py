@@ -19,19 +19,19 @@ from mockube.component_base.serving_certificates import self_signed_tls_context,
 from mockube.container_runtime.images.table import ImageTable, PortBehavior
 from mockube.container_runtime.records import Records
 from mockube.container_runtime.runs import container_status, running_seconds
-from mockube.container_runtime.simulated.network.ingress import (
-    NGINX,
-    matched_path,
-    rewritten_path,
-    rule_in,
-)
-from mockube.container_runtime.simulated.network.services import RouteTarget, endpoints
-from mockube.container_runtime.simulated.network.view import SyncedView
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.servers.http_paths import KindOfFile, served_file
 from mockube.container_runtime.simulated.servers.live_probes import may_be_of_image
 from mockube.container_runtime.simulated.servers.running_servers import RunningServers
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
+from mockube.network.ingress import (
+    NGINX,
+    matched_path,
+    rewritten_path,
+    rule_in,
+)
+from mockube.network.services import RouteTarget, endpoints
+from mockube.network.view import SyncedView
 
 from . import port_answers
 from .access_logs import AccessLogs

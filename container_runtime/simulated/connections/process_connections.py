@@ -25,12 +25,12 @@ from mockube.container_runtime.pod_network.decisions import (
 from mockube.container_runtime.pod_network.packet_queue import ICMP, NewConnection
 from mockube.container_runtime.port_connections import relay
 from mockube.container_runtime.process_port import ProcessPort
-from mockube.container_runtime.simulated.network import dns
 from mockube.container_runtime.simulated.network.calls import Lookup, Reply, decode_reply, encode_call
-from mockube.container_runtime.simulated.network.policies import is_allowed
-from mockube.container_runtime.simulated.network.services import Outcome, RouteTarget, address_of
-from mockube.container_runtime.simulated.network.view import Address, Peer, SyncedView, parse_address, peer_of
 from mockube.container_runtime.streams import ClientConnection
+from mockube.network import dns
+from mockube.network.policies import is_allowed
+from mockube.network.services import Outcome, RouteTarget, address_of
+from mockube.network.view import Address, Peer, SyncedView, parse_address, peer_of
 
 from .pod_connections import PodConnections
 from .port_answers import OpenPort

@@ -28,8 +28,8 @@ from mockube.container_runtime.simulated.network.calls import (
     TakeReply,
 )
 from mockube.container_runtime.simulated.network.open_sockets import OPEN_SOCKETS, OpenSockets
-from mockube.container_runtime.simulated.network.services import Outcome
 from mockube.container_runtime.streams import ClientConnection, StreamsClosed
+from mockube.network.services import Outcome
 
 from .flows import Flow, FlowClient, ProgramConnection
 from .port_listeners import ListeningSocket, PortListeners

@@ -1,5 +1,4 @@
-"""The simulated network of a cluster: names, Services, NetworkPolicies, Ingresses. Pure.
+"""The calls by which simulated programs use the network, and their open sockets.
 
-A module belongs here if it decides where a connection of a pod leads, or whether it may, from objects of the API. Who asks,
-and what a container answers, are not its business.
+A module belongs here if it says what a program asks of the network, or gets from it. Where a call leads is decided by the rules in `mockube.network`.
 """

@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from mockube.client.resources import Key
-from mockube.container_runtime.simulated.network.ingress import NGINX, TRAEFIK
+from mockube.network.ingress import NGINX, TRAEFIK
 from mockube.publisher.http_routing import FixedAnswer, Forward, ProxiedRequest
 from mockube.publisher.ingress_routing import IngressRouter, IngressTable, unknown_annotations
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mockube.client import kinds
-from mockube.container_runtime.simulated.network.ingress import NGINX, TRAEFIK
+from mockube.network.ingress import NGINX, TRAEFIK
 from mockube.publisher.http_routing import Forward
 from mockube.publisher.ingresses import Ingresses
 from tests.support.publishing import ADDRESS, VIEWED, FakeHttp, PublisherParts

@@ -4,8 +4,8 @@ import pytest
 
 from mockube.client import kinds
 from mockube.component_base.clock import SteppedClock
-from mockube.container_runtime.simulated.network.services import Outcome, Route, RouteTarget
-from mockube.container_runtime.simulated.network.view import Peer, peer_of
+from mockube.network.services import Outcome, Route, RouteTarget
+from mockube.network.view import Peer, peer_of
 from mockube.publisher.connections import Connections
 from mockube.publisher.service_connections import ServiceConnections, port_of
 from tests.support.publishing import VIEWED, PublisherParts

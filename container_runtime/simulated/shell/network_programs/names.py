@@ -7,7 +7,6 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.hosts import is_address
 from mockube.container_runtime.simulated.network.calls import Lookup, Reply
-from mockube.container_runtime.simulated.network.dns import reverse_name
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     Output,
@@ -17,6 +16,7 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
     write_text,
 )
+from mockube.network.dns import reverse_name
 
 from . import network
 

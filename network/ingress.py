@@ -16,8 +16,8 @@ from mockube.apimachinery.regexp.captures import CapturingPattern
 from mockube.apimachinery.regexp.perl import PerlPatternError, perl_pattern
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import ANNOTATION_INGRESS_CLASS
-from mockube.container_runtime.request_paths import escaped_for_nginx, nginx_path, normal_path
 
+from .request_paths import escaped_for_nginx, nginx_path, normal_path
 from .view import ClusterView
 
 NGINX: Final = "k8s.io/ingress-nginx"

@@ -1,9 +1,9 @@
 """CoreDNS counts queries by its plugin prometheus."""
 
-from mockube.container_runtime.simulated.network.coredns import Query
-from mockube.container_runtime.simulated.network.coredns_metrics import ServerMetrics
-from mockube.container_runtime.simulated.network.corefile import parse
-from mockube.container_runtime.simulated.network.dns import Answer
+from mockube.network.coredns import Query
+from mockube.network.coredns_metrics import ServerMetrics
+from mockube.network.corefile import parse
+from mockube.network.dns import Answer
 
 COREFILE = (
     ".:53 {\n  kubernetes cluster.local\n  prometheus :9153\n}\nquiet.org:53 {\n  forward . 1.1.1.1\n}\n"

@@ -2,13 +2,13 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.network.services import (
+from mockube.network.services import (
     Outcome,
     external_route,
     local_endpoints,
     route,
 )
-from mockube.container_runtime.simulated.network.view import Peer, peer_of
+from mockube.network.view import Peer, peer_of
 from tests.support.network_cluster import NetworkCluster
 
 CLIENT = Peer(address="10.244.9.9", pod={"metadata": {"name": "c", "namespace": "default"}}, node="node-1")

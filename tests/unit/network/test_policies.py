@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mockube.container_runtime.simulated.network.policies import is_allowed
-from mockube.container_runtime.simulated.network.view import Peer, peer_of
+from mockube.network.policies import is_allowed
+from mockube.network.view import Peer, peer_of
 from tests.support.network_cluster import NetworkCluster
 
 CASES = yaml.load(Path(__file__).with_name("policies.yaml").read_text(), yaml.CSafeLoader)

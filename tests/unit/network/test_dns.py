@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.network.dns import resolve
+from mockube.network.dns import resolve
 from tests.support.network_cluster import NetworkCluster
 
 SVC = "svc.cluster.local"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.network.corefile import CorefileError, parse
+from mockube.network.corefile import CorefileError, parse
 
 DEFAULT = """
 .:53 {

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.network.coredns import NameServer, Query
-from mockube.container_runtime.simulated.network.corefile import parse
-from mockube.container_runtime.simulated.network.dns import Answer
+from mockube.network.coredns import NameServer, Query
+from mockube.network.corefile import parse
+from mockube.network.dns import Answer
 from tests.support.network_cluster import NetworkCluster
 
 WEB = "web.default.svc.cluster.local"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.request_paths import (
+from mockube.network.request_paths import (
     escaped_for_nginx,
     nginx_path,
     normal_path,

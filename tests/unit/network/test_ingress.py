@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.network.ingress import backend_of
+from mockube.network.ingress import backend_of
 from tests.support.network_cluster import NetworkCluster
 
 NGINX = "k8s.io/ingress-nginx"
