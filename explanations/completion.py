@@ -14,14 +14,15 @@ from .explanation import (
     LastWrite,
     Origin,
     Remedy,
-    is_short,
     json_text,
     writes_question,
 )
 from .facts import Facts, FieldPath, is_component
-from .remedies import restored
+from .remedies import is_restorable, restored
 
 _OTHERWISE: Final = "Or "
+MAX_UNDONE: Final = 1_000
+"""The characters of a value that a remedy gives back."""
 MAX_TRIED: Final = 20
 """The remedies of one explanation that are tried."""
 
@@ -30,7 +31,7 @@ def completed(explanation: Explanation, facts: Facts) -> Explanation:
     """Return an explanation with the last writes of its origins, and without the remedies that the server refuses."""
     distinct = _distinct(explanation.origins)[:MAX_ORIGINS]
     origins = [replace(each, writes=_writes(each, facts)) for each in distinct]
-    remedies = [*_accepted([*_undoing(origins[:1], explanation), *explanation.remedies], facts)]
+    remedies = [*_accepted([*_undoing(origins[:1], explanation, facts), *explanation.remedies], facts)]
     if remedies and remedies[0].text.startswith(_OTHERWISE):  # the one before it is not offered
         text = remedies[0].text.removeprefix(_OTHERWISE)
         remedies[0] = replace(remedies[0], text=text[0].upper() + text[1:])
@@ -56,31 +57,30 @@ def _last_write(write: ReadOnlyTree) -> LastWrite:
         verb="/".join(filter(None, (author.get("verb"), author.get("subresource")))),
         before=json_text(write["before"]) if "before" in write else "",
         after=json_text(write["after"]) if "after" in write else "",
-        is_whole=not write.get("isMasked") and all(is_short(write.get(name)) for name in ("before", "after")),
     )
 
 
-def _undoing(origins: Sequence[Origin], explanation: Explanation) -> Iterator[Remedy]:
+def _undoing(origins: Sequence[Origin], explanation: Explanation, facts: Facts) -> Iterator[Remedy]:
     """Yield the change that gives the field of the cause the value back that it had before the last write of a person."""
     for origin in origins:
-        last = origin.writes[0] if origin.writes else None
-        is_known = last is not None and last.type == "MODIFIED" and last.is_whole
-        if (
-            last is None
-            or not origin.is_undone
-            or not is_known
-            or is_component(last.user)
-            or not _is_of_users(origin.path)
-        ):
+        last = next(iter(facts.writes_of(writes_question(origin))), None)
+        if last is None or not origin.is_undone or not _is_of_users(origin.path) or not _is_whole(last):
             continue
-        remedy = restored(
-            f"Undo what {last.user or 'a user'} changed: {last.before or '(not set)'} again:",
-            origin,
-            orjson.loads(last.before) if last.before else None,
-            orjson.loads(last.after) if last.after else None,
-        )
+        user = (last.get("author") or {}).get("user") or ""
+        if is_component(user) or not is_restorable(origin.path, last.get("before"), last.get("after")):
+            continue
+        before = json_text(last["before"]) if "before" in last else "(not set)"
+        text = f"Undo what {user or 'a user'} changed: {before} again:"
+        remedy = restored(text, origin, last.get("before"), last.get("after"))
         if remedy.request not in [each.request for each in explanation.remedies]:
             yield remedy
+
+
+def _is_whole(write: ReadOnlyTree) -> bool:
+    """Return whether a write changed a field whose values are known, and are small enough for a command."""
+    values = [write[name] for name in ("before", "after") if name in write]
+    is_small = all(len(orjson.dumps(value)) <= MAX_UNDONE for value in values)
+    return write["type"] == "MODIFIED" and not write.get("isMasked") and is_small
 
 
 def _is_of_users(path: FieldPath) -> bool:

@@ -7,7 +7,6 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 import orjson
 from msgspec import Struct
-from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import CONTROL
@@ -85,8 +84,6 @@ class LastWrite(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="c
     before: str = ""
     """The value as JSON; "" if it was not set."""
     after: str = ""
-    is_whole: bool = False
-    """Whether both values are shown as they are."""
 
 
 class Origin(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -187,7 +184,7 @@ def _origin_tree(origin: Origin) -> Tree:
     if field:
         tree["field"] = field
     if origin.writes:
-        tree["writes"] = [msgspec.to_builtins(replace(each, is_whole=False)) for each in origin.writes]
+        tree["writes"] = [*map(msgspec.to_builtins, origin.writes)]
         if not named.api_version.startswith(CONTROL):  # Changes do not have them
             tree["command"] = log_command(named.api_version, named.kind, named.namespace, named.name, field)
     return tree
@@ -204,11 +201,6 @@ def field_text(path: FieldPath) -> str:
         else:
             text += f".{step}" if text else step
     return text
-
-
-def is_short(value: Any) -> bool:
-    """Return whether `json_text` shows a value as it is."""
-    return len(orjson.dumps(value)) <= MAX_VALUE
 
 
 def json_text(value: Any) -> str:

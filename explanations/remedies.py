@@ -10,7 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 
 from .commands import about, kind_argument, kubectl
 from .explanation import Origin, Remedy
-from .facts import DryRun, Member
+from .facts import DryRun, FieldPath, Member
 
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 MERGE: Final = "application/merge-patch+json"
@@ -115,9 +115,7 @@ def approved(text: str, request: ReadOnlyTree, outcome: str) -> Remedy:
 
 def restored(text: str, origin: Origin, before: Any, after: Any) -> Remedy:
     """Return the remedy that gives a field the value that it had; None if it was not set."""
-    named, value = origin.object, before
-    if isinstance(before, dict) and isinstance(after, dict):
-        value = dict.fromkeys(after) | before  # a patch merges maps
+    named, value = origin.object, _merging(before, after)
     has_member = False
     for step in reversed(origin.path):
         if isinstance(step, Member):
@@ -131,6 +129,24 @@ def restored(text: str, origin: Origin, before: Any, after: Any) -> Remedy:
         "metadata": {"name": named.name, "namespace": named.namespace},
     }
     return patched(text, obj, value, media_type=STRATEGIC if has_member else MERGE)
+
+
+def _merging(before: Any, after: Any) -> Any:
+    """Return what a patch that merges maps has to have for a value to become what it was."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return before
+    return dict.fromkeys(after) | {key: _merging(value, after.get(key)) for key, value in before.items()}
+
+
+def is_restorable(path: FieldPath, before: Any, after: Any) -> bool:
+    """Return whether `restored` gives a field exactly the value that it had: a strategic patch merges lists of maps."""
+    is_merged = any(isinstance(step, Member) for step in path)
+    if not is_merged or before is None or after is None:
+        return True
+    if isinstance(before, dict) and isinstance(after, dict):
+        return all(is_restorable(path, before.get(key), after.get(key)) for key in before | after)
+    items = [item for value in (before, after) if isinstance(value, list) for item in value]
+    return before == after or not any(isinstance(item, dict) for item in items)
 
 
 def template_patch(owner: ReadOnlyTree, pod_spec: Mapping[str, Any]) -> Any:

@@ -565,3 +565,39 @@ def test_workload_whose_ready_pod_was_started_again_says_why(finished, state):
     assert found.state == state
     assert found.cause.startswith("its pod is ready")
     assert ("the container c ended with exit code 3" in found.cause) is (state == "Explained")
+
+
+# --- what a change is undone by
+
+
+def undone(before, after, *path):
+    state = {"waiting": {"reason": "ImagePullBackOff"}}
+    author = {"user": "bob", "verb": "patch"}
+    write = {"revision": 7, "type": "MODIFIED", "author": author, "before": before, "after": after}
+    path = ("spec", "containers", Member("c"), *path)
+    crashed = CRASHED if path[-1] != "image" else with_state(state)
+    found = explained(pod_of(status=crashed), writes={("web", path): [write]})
+    return [each.command for each in found.remedies if each.text.startswith("Undo")]
+
+
+def test_change_of_a_large_value_is_undone_as_a_whole():
+    image = "registry.example.com/" + "a" * 200
+    assert image in undone(image, "b", "image")[0]
+    assert undone("a" * 2_000, "b", "image") == []
+
+
+def test_undoing_removes_what_was_added_to_maps():
+    before, after = (
+        {"name": "c", "resources": {}},
+        {"name": "c", "resources": {"limits": {"cpu": "1"}}, "tty": True},
+    )
+    (command,) = undone(before, after)
+    assert '"resources":{"limits":null}' in command
+    assert '"tty":null' in command
+
+
+def test_change_of_a_list_of_maps_that_a_patch_would_merge_is_not_undone():
+    one, other = ({"name": "c", "env": [{"name": name, "value": "1"}]} for name in "AB")
+    assert undone(one, other) == []
+    assert '"env":null' in undone({"name": "c"}, other)[0]
+    assert undone({"name": "c", "args": ["a"]}, {"name": "c", "args": ["b", "c"]})
