@@ -44,15 +44,14 @@ class Candidate(Struct, frozen=True, kw_only=True):
 def candidates(objects: Mapping[str, Sequence[ReadOnlyTree]]) -> Sequence[Candidate]:
     """Return the objects that may have a problem: those whose state is usual for a while after the others.
 
-    Owners come before what they own, those of users before those of the cluster.
+    Owners come before what they own, those of users before those of the cluster, and pods without an owner after them.
     """
     served = _served(objects.get(_SLICES, ()))
     found = [
         (ObjectIdentity.of(resource, tree), tree)
         for resource, trees in objects.items()
         for tree in trees
-        if _is_candidate(resource, tree)
-        and not (resource == _SERVICES and (meta.namespace(tree), meta.name(tree)) in served)
+        if _is_candidate(resource, tree) and not (resource == _SERVICES and _is_served(tree, served))
     ]
     unhealthy = {meta.uid(tree) for _, tree in found}
     owners = _Owners(objects)
@@ -67,7 +66,12 @@ def candidates(objects: Mapping[str, Sequence[ReadOnlyTree]]) -> Sequence[Candid
         selected.append(Candidate(identity=identity, tree=tree, others=others))
     return sorted(
         selected,
-        key=lambda each: (_may_be_usual(each), *owners.place_of(each.tree), each.identity),
+        key=lambda each: (
+            _may_be_usual(each),
+            _is_alone(each.tree),
+            *owners.place_of(each.tree),
+            each.identity,
+        ),
     )
 
 
@@ -79,13 +83,26 @@ def _may_be_usual(candidate: Candidate) -> bool:
     return resource == _REQUESTS or (resource == _JOBS and not conditions.is_true(tree, "Failed"))
 
 
-def _served(slices: Sequence[ReadOnlyTree]) -> Collection[tuple[str, str]]:
-    """Return the namespaces and names of the Services that have an endpoint which is ready."""
-    return {
-        (meta.namespace(tree), meta.labels(tree).get(_SERVICE_LABEL, ""))
-        for tree in slices
-        if any((each.get("conditions") or {}).get("ready", True) for each in tree.get("endpoints") or ())
-    }
+def _is_alone(tree: ReadOnlyTree) -> bool:
+    """Return whether an object is a pod without a controller, of which there may be more than can be explained."""
+    return meta.kind(tree) == "Pod" and meta.controller_of(tree) is None
+
+
+def _served(slices: Sequence[ReadOnlyTree]) -> Mapping[tuple[str, str], Collection[str]]:
+    """Return the Services that have an endpoint which is ready, by namespace and name, with the names of the ports that these have."""
+    served: dict[tuple[str, str], set[str]] = {}
+    for tree in slices:
+        if any((each.get("conditions") or {}).get("ready", True) for each in tree.get("endpoints") or ()):
+            service = meta.namespace(tree), meta.labels(tree).get(_SERVICE_LABEL, "")
+            served.setdefault(service, set()).update(port.get("name", "") for port in tree.get("ports") or ())
+    return served
+
+
+def _is_served(service: ReadOnlyTree, served: Mapping[tuple[str, str], Collection[str]]) -> bool:
+    """Return whether each port of a Service has an endpoint that is ready."""
+    names = served.get((meta.namespace(service), meta.name(service)))
+    ports = service["spec"].get("ports") or ()
+    return names is not None and all(port.get("name", "") in names for port in ports)
 
 
 def _group_of(identity: ObjectIdentity, tree: ReadOnlyTree) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ S = TypeVar("S")
 
 SECONDS: Final = 300.0
 """How long a list or the history may take."""
-MAX_EXPLANATIONS: Final = 100
+MAX_EXPLANATIONS: Final = 200
 """The objects that are explained: more have the same causes."""
 MAX_REFUSALS: Final = 20
 """The refused requests that are explained, the newest ones."""

@@ -136,9 +136,10 @@ def _authors(authors: Sequence[ReadOnlyTree]) -> Iterator[str]:
         return
     yield from ("", "## Last writes of each author")
     for author in authors:
+        count = "write" if author["writes"] == 1 else "writes, the last ones" if author["last"] else "writes"
         yield from (
             "",
-            f"{_code(author['author'])}, {author['writes']} {'write' if author['writes'] == 1 else 'writes, the last ones'}:",
+            f"{_code(author['author'])}, {author['writes']} {count}{':' if author['last'] else ''}",
             "",
         )
         yield from (f"- {_write(write, by=False)}" for write in author["last"])

@@ -4,40 +4,55 @@ It is what a report has in its beginning, and all that one in Markdown or JSON h
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
 import orjson
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.explanations.commands import command, kind_argument, namespace_flags, why_object
 
-from .causes import Cause, causes_of
+from .authors import is_component_author
+from .causes import Cause, causes_of, users_writes
 from .recording import ContainerLog, ObjectIdentity, Recording
 from .refusals import Refusal, refusals
 from .writes import Writes, WritesOfUser, key_of
 
 MAX_TEXT: Final = 20 * 1024
-"""The bytes of a report in Markdown or JSON."""
+"""The bytes of a report in Markdown or JSON, unless what the causes of users name needs more."""
 MAX_DEPTH: Final = 10
 _COMMAND, _COMMANDS = "command", "commands"
+_WHOLE: Final = frozenset({"kind", "namespace", "name", "key", "user", "author", "field"})
+"""The fields that name something: a part of a name is another one."""
+MAX_NAME: Final = 400
+"""The characters up to which a name is whole."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How much of each part a summary has."""
+    """How much of each part a summary has. A cause that a user wrote is always in it, with the objects and the authors that it names."""
 
     problems: int
+    """The causes that no user wrote."""
     affected: int
     """The other objects that are not healthy because of the same."""
     evidence: int
     nodes: int
+    origin_writes: int
+    """The writes of a field that a cause names."""
     writes: int
-    """The last writes of a problem's object, and of an author."""
+    """The last writes of a problem's object."""
+    user_writes: int
+    """The last writes of an author who is no part of the control plane."""
+    component_writes: int
+    """Those of parts of the control plane: of a problem's object, and of an author."""
     authors: int
     refusals: int
     warnings: int
     log_lines: int
+    commands: int
     notes: int
     text: int
     """The characters of a text."""
@@ -48,102 +63,54 @@ FULL: Final = Limits(
     affected=200,
     evidence=20,
     nodes=50,
+    origin_writes=10,
     writes=8,
+    user_writes=24,
+    component_writes=8,
     authors=40,
     refusals=20,
     warnings=50,
     log_lines=40,
+    commands=20,
     notes=100,
     text=2_000,
 )
 """For a page, which has room."""
-LEVELS: Final = (
-    Limits(
-        problems=20,
-        affected=40,
-        evidence=6,
-        nodes=8,
-        writes=4,
-        authors=8,
-        refusals=8,
-        warnings=8,
-        log_lines=10,
-        notes=20,
-        text=500,
-    ),
-    Limits(
-        problems=12,
-        affected=24,
-        evidence=4,
-        nodes=5,
-        writes=3,
-        authors=6,
-        refusals=5,
-        warnings=4,
-        log_lines=6,
-        notes=12,
-        text=300,
-    ),
-    Limits(
-        problems=8,
-        affected=12,
-        evidence=2,
-        nodes=3,
-        writes=3,
-        authors=4,
-        refusals=3,
-        warnings=2,
-        log_lines=4,
-        notes=8,
-        text=240,
-    ),
-    Limits(
-        problems=4,
-        affected=8,
-        evidence=1,
-        nodes=2,
-        writes=2,
-        authors=3,
-        refusals=2,
-        warnings=1,
-        log_lines=2,
-        notes=4,
-        text=160,
-    ),
-    Limits(
-        problems=1,
-        affected=2,
-        evidence=1,
-        nodes=1,
-        writes=1,
-        authors=1,
-        refusals=1,
-        warnings=1,
-        log_lines=1,
-        notes=2,
-        text=100,
-    ),
-    Limits(
-        problems=1,
-        affected=2,
-        evidence=1,
-        nodes=1,
-        writes=1,
-        authors=1,
-        refusals=1,
-        warnings=1,
-        log_lines=1,
-        notes=1,
-        text=40,
-    ),
+_CUTS: Final[Sequence[Mapping[str, int]]] = (
+    {
+        "problems": 20,
+        "affected": 40,
+        "evidence": 6,
+        "nodes": 8,
+        "writes": 4,
+        "component_writes": 4,
+        "authors": 8,
+        "refusals": 8,
+        "warnings": 8,
+        "log_lines": 10,
+        "notes": 20,
+        "text": 500,
+    },
+    {"component_writes": 1},
+    {"component_writes": 0, "nodes": 5, "log_lines": 6, "warnings": 4},
+    {"problems": 12, "affected": 24, "evidence": 4, "refusals": 5, "notes": 12, "text": 300},
+    {"evidence": 2, "nodes": 3, "log_lines": 4, "warnings": 2, "commands": 3, "text": 240},
+    {"problems": 8, "affected": 12, "authors": 4, "refusals": 3, "notes": 8, "writes": 2},
+    {"evidence": 1, "nodes": 2, "log_lines": 2, "warnings": 1, "origin_writes": 2, "text": 160},
+    {"problems": 4, "affected": 8, "refusals": 2, "notes": 4, "user_writes": 12, "commands": 1, "writes": 1},
+    {"problems": 1, "evidence": 0, "nodes": 0, "log_lines": 0, "writes": 0, "commands": 0, "text": 120},
+    {"affected": 2, "user_writes": 4, "origin_writes": 1, "refusals": 1, "notes": 2, "text": 80},
+    {"user_writes": 1, "authors": 1, "notes": 1, "text": 40},
 )
+"""What is left out, one after the other: first what programs of the control plane wrote, which is what followed from the cause."""
+LEVELS: Final = tuple(accumulate(_CUTS, lambda limits, cut: replace(limits, **cut), initial=FULL))[1:]
 """For a text of limited size: the first one that fits is taken."""
 
 
 def fitted(
     recording: Recording, write: Callable[[Tree], str], *, writes: Writes | None = None, more: str = ""
 ) -> str:
-    """Return the text of the most detailed summary that is not too large; `more` says where what is left out is."""
+    """Return the text of the most detailed summary that is not too large, or the shortest one; `more` says where what is left out is."""
     text, writes = "", writes or Writes(recording.changes)
     for limits in LEVELS:
         text = write(summarize(recording, limits, writes=writes, more=more))
@@ -158,7 +125,9 @@ def summarize(
     """Return the summary of a recording, with at most so much of each part, and how much is left out."""
     summarizer = _Summarizer(recording, limits, writes or Writes(recording.changes))
     causes, refused = causes_of(recording), refusals(recording.requests)
-    problems = [summarizer.problem(cause) for cause in causes[: limits.problems]]
+    of_others = [cause for cause in causes if not cause.is_of_user]
+    of_users = [cause for cause in causes if cause.is_of_user]
+    problems = [*map(summarizer.problem, [*of_users, *of_others[: limits.problems]])]
     authors, warnings = summarizer.writes.authors(), [*_other_warnings(recording)]
     shown_authors = _with_named(authors, limits.authors, problems)
     tree: Tree = {
@@ -191,7 +160,7 @@ def summarize(
             *_shortened([*recording.notes[: limits.notes]], limits.text),
             *_omitted(
                 more,
-                (causes, limits.problems, "causes of objects that are not healthy"),
+                (of_others, limits.problems, "causes of objects that are not healthy"),
                 (refused, limits.refusals, "refused requests"),
                 (authors, len(shown_authors), "authors"),
                 (warnings, limits.warnings, "warnings"),
@@ -264,23 +233,28 @@ class _Summarizer:
             "key": key_of(identity),
             "state": status["state"],
             "cause": status["cause"],
-            "origins": [self._origin(each) for each in status.get("origins", ())],
+            "origins": [*map(self._origin, cause.origins)],
             "affected": [self._affected(*each) for each in cause.others[: limits.affected]],
             "affectedCount": len(cause.others),
             "evidence": [*status.get("evidence", ())][: limits.evidence],
             "nodes": [*status.get("nodes", ())][: limits.nodes],
             "remedies": [*status.get("remedies", ())][: limits.evidence],
-            "lastWrites": self.writes.of_objects([each for each, _ in chain], limits.writes),
+            "lastWrites": self.writes.of_objects(
+                [each for each, _ in chain], limits.writes, limits.component_writes
+            ),
             "logs": [*self._logs(identity)],
-            "commands": [*_commands(chain[0][1] if chain else None, uid)],
+            "commands": [*_commands(chain[0][1] if chain else None, uid)][: limits.commands],
         }
         return {name: value for name, value in problem.items() if value not in ([], 0, "")}
 
     def _origin(self, origin: ReadOnlyTree) -> Tree:
-        """Return a field that a cause names, with its last writes. They are never left out: they may be what is looked for."""
-        named = origin["object"]
+        """Return a field that a cause names, with its last writes: those of users are what is looked for."""
+        named, limits = origin["object"], self._limits
         place = (named["kind"], named.get("namespace", ""), named["name"])
-        return {**origin, **({"key": self._keys[place]} if place in self._keys else {})}
+        tree = {**origin, **({"key": self._keys[place]} if place in self._keys else {})}
+        if len(origin.get("writes", ())) > limits.origin_writes:
+            tree["writes"] = [*(users_writes(origin) or origin["writes"])][: limits.origin_writes]
+        return tree if limits.commands else {name: tree[name] for name in tree if name != _COMMAND}
 
     def _affected(self, kind: str, namespace: str, name: str) -> Tree:
         tree = {
@@ -332,7 +306,12 @@ class _Summarizer:
             "author": str(author),
             "user": author.user,
             "writes": author.count,
-            "last": self.writes.of_user(author.user, self._limits.writes),
+            "last": self.writes.of_user(
+                author.user,
+                self._limits.component_writes
+                if is_component_author(author.user)
+                else self._limits.user_writes,
+            ),
         }
 
 
@@ -385,14 +364,14 @@ def _place(subject: ReadOnlyTree) -> tuple[str, str, str, str]:
 
 
 def _shortened(value: Any, limit: int) -> Any:
-    """Return a tree with shorter texts, and without commands that are long: a part of one would do something else."""
+    """Return a tree with shorter texts, but for names, and without commands that are long: a part of one would do something else."""
     if isinstance(value, str):
         return value if len(value) <= limit else f"{value[:limit]} …"
     if isinstance(value, Mapping):
         return {
             name: [each for each in member if len(each) <= limit]
             if name == _COMMANDS
-            else _shortened(member, limit)
+            else _shortened(member, max(limit, MAX_NAME) if name in _WHOLE else limit)
             for name, member in value.items()
             if name != _COMMAND or len(member) <= limit
         }

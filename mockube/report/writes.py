@@ -117,14 +117,16 @@ class Writes:
             return write
         return {**write, "others": [each.name for each in others][:MAX_NAMES], "othersCount": len(others)}
 
-    def of_objects(self, identities: Iterable[ObjectIdentity], limit: int) -> Sequence[Tree]:
+    def of_objects(
+        self, identities: Iterable[ObjectIdentity], limit: int, of_components: int
+    ) -> Sequence[Tree]:
         """Return the last writes of objects, the newest first: what clients want of them, and their last status."""
         changes = [change for identity in identities for change in self._by_object.get(identity, ())]
         of_clients = [change for change in changes if not is_component_author(Author.of(change).user)]
         others = [change for change in changes if is_component_author(Author.of(change).user)]
         last_of = {(Author.of(change), ObjectIdentity.of_change(change)): change for change in others}
         newest_first = sorted(of_clients, key=_revision)[::-1][:limit]
-        rest = sorted(last_of.values(), key=_revision)[::-1][: limit - len(newest_first)]
+        rest = sorted(last_of.values(), key=_revision)[::-1][: min(limit - len(newest_first), of_components)]
         return [self.described(change) for change in sorted([*newest_first, *rest], key=_revision)[::-1]]
 
     def described(self, change: ReadOnlyTree) -> Tree:

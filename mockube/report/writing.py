@@ -28,7 +28,7 @@ def _markdown(recording: Recording) -> str:
 def _json(recording: Recording) -> str:
     return fitted(
         recording,
-        lambda summary: orjson.dumps(summary, option=orjson.OPT_INDENT_2).decode() + "\n",
+        lambda summary: orjson.dumps(summary).decode() + "\n",  # blanks would take the room of causes
         more=_MORE,
     )
 

@@ -36,9 +36,13 @@ def test_owners_come_first_and_a_replica_set_of_an_unhealthy_deployment_not_at_a
 
 
 def test_objects_of_the_cluster_come_last():
-    pods = [tree_of("Pod", "a", namespace="kube-system", status=PENDING), tree_of("Pod", "b", status=PENDING)]
+    pods = [
+        tree_of("Pod", "a", namespace="kube-system", owner="x", status=PENDING),
+        tree_of("Pod", "b", owner="y", status=PENDING),
+        tree_of("Pod", "c", status=PENDING),
+    ]
     node = tree_of("Node", "0", namespace="", status={"conditions": [{"type": "Ready", "status": "False"}]})
-    assert names({"nodes": [node], "pods": pods}) == [("b", []), ("a", []), ("0", [])]
+    assert names({"nodes": [node], "pods": pods}) == [("b", []), ("a", []), ("0", []), ("c", [])]
 
 
 @pytest.mark.parametrize(
@@ -137,6 +141,15 @@ def test_services_with_endpoints_that_are_ready_are_no_candidates():
     ]
     objects = {"services": services, "endpointslices.discovery.k8s.io": slices}
     assert names(objects) == [("bad", []), ("none", [])]
+
+
+def test_service_with_a_port_that_no_endpoint_has_is_a_candidate():
+    ports = [{"name": "web", "port": 80}, {"name": "admin", "port": 81}]
+    services = [tree_of("Service", name, selector={"app": name}, ports=ports) for name in ("all", "half")]
+    found = {"all": ports, "half": ports[:1]}
+    slices = [{**endpoint_slice(name, {}), "ports": some} for name, some in found.items()]
+    objects = {"services": services, "endpointslices.discovery.k8s.io": slices}
+    assert names(objects) == [("half", [])]
 
 
 def test_jobs_at_work_come_after_what_is_not_healthy():

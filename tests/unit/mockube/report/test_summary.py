@@ -153,6 +153,37 @@ def test_writers_that_a_problem_names_are_in_a_text_of_whatever_size(suffix):
     assert authors == ["user-29", "bob"]
 
 
+def test_pods_that_a_user_created_with_the_same_mistake_are_one_problem():
+    def created(name, user, count):
+        pod = tree_of("Pod", name)
+        write = {"revision": 1, "type": "ADDED", "user": user, "program": "kubectl", "after": "{}"}
+        subject = {"kind": "Pod", "apiVersion": "v1", "namespace": "default", "name": name}
+        origin = {"object": subject, "field": "spec.containers[a].resources", "writes": [write]}
+        return explanation(pod, f"the pod {name} was killed {count} times", origins=[origin])
+
+    found = [created("a", "ada", 2), created("b", "ada", 31), created("c", "bob", 1)]
+    problems = summarize(recording(explanations=found))["problems"]
+    assert [(each["object"]["name"], each.get("affectedCount", 0)) for each in problems] == [
+        ("a", 1),
+        ("c", 0),
+    ]
+
+
+def test_change_of_a_user_that_only_one_of_several_broken_objects_names_is_in_their_problem():
+    def origin(name, user):
+        write = {"revision": 1, "type": "MODIFIED", "user": user}
+        return {"object": SETTINGS | {"name": name}, "field": "data.token", "writes": [write]}
+
+    found = [
+        explanation(tree_of("Deployment", "a"), "short", origins=[origin("one", "ada")]),
+        explanation(
+            tree_of("Deployment", "b"), "longer", origins=[origin("one", "ada"), origin("two", "bob")]
+        ),
+    ]
+    (problem,) = summarize(recording(explanations=found))["problems"]
+    assert [each["object"]["name"] for each in problem["origins"]] == ["one", "two"]
+
+
 def test_owner_whose_cause_is_that_of_its_pod_is_no_problem_of_its_own():
     pod, owner = tree_of("Pod", "web-a", owner="web"), tree_of("Deployment", "web")
     subject = {"kind": "Pod", "namespace": "default", "name": "web-a"}

@@ -18,14 +18,14 @@ def deployment(replicas, **fields):
 
 def test_write_says_what_a_field_was_and_is():
     writes = Writes(changes_to("Deployment", "web", deployment(3), deployment(0), users=[ADMIN, "alice"]))
-    (last, _) = writes.of_objects([WEB], 5)
+    (last, _) = writes.of_objects([WEB], 5, 5)
     assert (last["author"], last["fields"]) == ("alice (kubectl)", ["spec.replicas: 3 -> 0"])
     assert last["key"] == "deployments.apps|default|web"
 
 
 def test_write_of_an_object_that_is_older_than_the_history_says_what_is_written():
     changes = changes_to("Deployment", "web", deployment(3), deployment(0))[1:]
-    (write,) = Writes(changes).of_objects([WEB], 5)
+    (write,) = Writes(changes).of_objects([WEB], 5, 5)
     assert write["fields"] == ["spec.replicas: 0"]
 
 
@@ -34,7 +34,7 @@ def test_fields_without_interest_are_left_out_and_many_counted():
         deployment(1),
         deployment(1, status={"observedGeneration": 2, **{f"f{n}": n for n in range(9)}}),
     )
-    write = Writes(changes_to("Deployment", "web", before, after)).of_objects([WEB], 1)[0]
+    write = Writes(changes_to("Deployment", "web", before, after)).of_objects([WEB], 1, 1)[0]
     assert len(write["fields"]) == 6
     assert write["omittedFields"] == 3
     assert "observedGeneration" not in str(write)
@@ -42,7 +42,7 @@ def test_fields_without_interest_are_left_out_and_many_counted():
 
 def test_object_that_was_created_again_begins_anew():
     versions = (deployment(3), None, deployment(1), deployment(2))
-    write = Writes(changes_to("Deployment", "web", *versions)).of_objects([WEB], 1)[0]
+    write = Writes(changes_to("Deployment", "web", *versions)).of_objects([WEB], 1, 1)[0]
     assert write["fields"] == ["spec.replicas: 1 -> 2"]
 
 
@@ -119,7 +119,7 @@ def test_requests_with_which_mockube_looks_at_a_cluster_are_its_own():
 def test_writes_of_clients_to_an_object_are_not_lost_among_those_of_controllers():
     users = ["alice", *[CONTROLLER] * 20]
     writes = Writes(changes_to("Deployment", "web", *map(deployment, range(21)), users=users))
-    assert [write["author"] for write in writes.of_objects([WEB], 3)] == [
+    assert [write["author"] for write in writes.of_objects([WEB], 3, 3)] == [
         f"{CONTROLLER} (kubectl)",
         "alice (kubectl)",
     ]
@@ -159,7 +159,7 @@ def test_an_object_with_many_writes_is_replayed_once(monkeypatch):
     )
     writes = Writes(changes_to("Deployment", "web", *map(deployment, range(640)), users=["alice"] * 640))
     for _ in range(5):
-        writes.of_objects([WEB], 8)
+        writes.of_objects([WEB], 8, 8)
     assert len(calls) <= 640 + 8 * 64
 
 
