@@ -3,9 +3,11 @@
 Upstream: the memory controllers of Linux (Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst), as runc uses them.
 """
 
+import asyncio
 import os
+import signal
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Final
@@ -14,12 +16,15 @@ _NAME: Final = "mockube-"
 _PROCESSES: Final = "cgroup.procs"
 _CONTROLLER: Final = "memory"
 _LIMITS: Final = (
-    {"memory.limit_in_bytes": "{}"},
+    {"memory.limit_in_bytes": "{}", "memory.memsw.limit_in_bytes": "{}"},
     {"memory.max": "{}", "memory.swap.max": "0", "memory.oom.group": "1"},
 )
 """What is written into the files of a group of version 1 and 2; a machine without swap has not all of them."""
-_KILLS: Final = ("memory.oom_control", "memory.events")
+_KILLS_1: Final = "memory.oom_control"
+_KILLS_2: Final = "memory.events"
 """The file of a group of version 1 and 2 that counts its processes which were killed."""
+_REGISTRATIONS: Final = "cgroup.event_control"
+"""The file of a group of version 1 in which events are ordered: a number of an eventfd, and that of an open file."""
 
 
 class MemoryGroup:
@@ -29,13 +34,38 @@ class MemoryGroup:
         self.processes = str(folder / _PROCESSES)
         """The file into which a process writes 0 to enter the group."""
         self._folder = folder
+        self._is_first = (folder / _KILLS_1).exists()
+        self._was_out_of_memory = False
+
+    @contextmanager
+    def killed_as_a_whole(self) -> Iterator[None]:
+        """Kill all of its processes when the kernel kills one for lack of memory, which in version 2 the kernel does."""
+        if not self._is_first:
+            yield
+            return
+        loop, event = asyncio.get_running_loop(), os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        try:
+            with (self._folder / _KILLS_1).open() as control:
+                (self._folder / _REGISTRATIONS).write_text(f"{event} {control.fileno()}")
+            loop.add_reader(event, self._kill, event)
+            yield
+        finally:
+            loop.remove_reader(event)
+            os.close(event)
+
+    def _kill(self, event: int) -> None:
+        os.eventfd_read(event)
+        self._was_out_of_memory = True
+        for process in Path(self.processes).read_text().split():
+            with suppress(ProcessLookupError):
+                os.kill(int(process), signal.SIGKILL)
 
     def has_killed(self) -> bool:
         """Return whether the kernel has killed one of its processes for lack of memory."""
-        lines = (
-            next(path for name in _KILLS if (path := self._folder / name).exists()).read_text().split("\n")
+        lines = (self._folder / (_KILLS_1 if self._is_first else _KILLS_2)).read_text().split("\n")
+        return self._was_out_of_memory or any(
+            line.startswith("oom_kill ") and line != "oom_kill 0" for line in lines
         )
-        return any(line.startswith("oom_kill ") and line != "oom_kill 0" for line in lines)
 
     def remove(self) -> None:
         """Remove the group; one that a process has not left yet is removed by the next manager."""

@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -378,11 +378,13 @@ class ProcessRun:
         if memory is not None:
             spec = replace(spec, memory_group=memory.processes)
         try:
-            code = await self._run_command(spec)
-            is_killed = code == _KILLED and memory is not None and memory.has_killed()
+            with nullcontext() if memory is None else memory.killed_as_a_whole():
+                code = await self._run_command(spec)
+            is_killed = memory is not None and memory.has_killed()
         finally:
             if memory is not None:
                 memory.remove()
+        code = _KILLED if is_killed else code
         self._end(code, reason=OOM_KILLED if is_killed else "", message=self._termination_message(code))
 
     def _limit_memory(self) -> MemoryGroup | None:

@@ -1,6 +1,7 @@
 """What containers that are processes may not do or have: rights that they could gain, and memory beyond their limit."""
 
 import os
+import sys
 
 import pytest
 from kubernetes import client as official
@@ -54,6 +55,17 @@ def test_container_beyond_its_memory_limit_is_killed(cluster, pods):
         pytest.skip("this machine allows no cgroups with limits of memory")
     _, state = ended(cluster, pods, python(FILL, **LIMITED))
     assert (state["reason"], state["exitCode"]) == ("OOMKilled", 137)
+
+
+def test_container_of_which_one_process_is_beyond_the_limit_ends(cluster, pods):
+    if MemoryGroups().limit(1 << 26) is None:
+        pytest.skip("this machine allows no cgroups with limits of memory")
+    command = f"{sys.executable} -c 'bytearray(1 << 28)'; echo goes on; sleep 600"
+    name, state = ended(
+        cluster, pods, {"name": "c", "image": "example.org/shell", "args": ["-c", command], **LIMITED}
+    )
+    assert (state["reason"], state["exitCode"]) == ("OOMKilled", 137)
+    assert "goes on" not in pods.read_namespaced_pod_log(name, "default")
 
 
 def test_memory_limit_that_is_not_enforced_is_an_event(cluster, pods, monkeypatch):

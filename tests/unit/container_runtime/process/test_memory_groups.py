@@ -1,6 +1,8 @@
 """The cgroups that limit the memory of container processes."""
 
+import asyncio
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 
 from mockube.container_runtime.process.command import CommandSpec, Identity
 from mockube.container_runtime.process.local_process import start_process
-from mockube.container_runtime.process.memory_groups import MemoryGroups
+from mockube.container_runtime.process.memory_groups import MemoryGroup, MemoryGroups
 
 LIMIT = 64 << 20
 
@@ -74,6 +76,23 @@ def test_groups_of_managers_that_have_ended_are_removed(tmp_path):
         (own / name).mkdir()
     MemoryGroups(machine(tmp_path, groups=["4:memory:/"], mounts=[("memory", "cgroup", "memory", "/")]))
     assert {path.name for path in own.iterdir() if path.is_dir()} == {f"mockube-{os.getpid()}-7", "other"}
+
+
+async def test_all_processes_of_a_group_of_the_first_version_are_killed_with_one(tmp_path):
+    own = group(tmp_path / "memory")
+    process = machine(tmp_path, groups=["4:memory:/"], mounts=[("memory", "cgroup", "memory", "/")])
+    folder = Path(MemoryGroups(process).limit(LIMIT).processes).parent
+    (folder / "memory.oom_control").write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 0\n")
+    limited = MemoryGroup(folder)
+    others = [await asyncio.create_subprocess_exec("sleep", "600") for _ in range(2)]
+    (folder / "cgroup.procs").write_text("".join(f"{other.pid}\n" for other in others))
+    with limited.killed_as_a_whole():
+        assert not limited.has_killed()
+        event, _ = (folder / "cgroup.event_control").read_text().split()
+        os.eventfd_write(int(event), 1)
+        assert [await other.wait() for other in others] == [-signal.SIGKILL] * 2
+    assert limited.has_killed()
+    assert folder.parent == own
 
 
 @pytest.mark.thorough
