@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+FILE_NAME: Final = "component-urls.json"
 CONTROLLER_MANAGER: Final = "controller-manager"
 SCHEDULER: Final = "scheduler"
 CONTROLLERS_PAGE: Final = "controllers-page"

@@ -13,6 +13,7 @@ from msgspec import Struct
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.pods import assumption_of
 from mockube.client.kubeconfig import Access, KubeconfigError, read
+from mockube.component_base import component_urls
 
 from .named_cluster import ClusterState, FoundCluster
 
@@ -50,10 +51,30 @@ def check_health(cluster: FoundCluster) -> ClusterHealth:
         for name, component in cluster.record.components.items()
         if not component.pid
     ]
+    problems += _component_problems(cluster)
     try:
         return _check_server(cluster.folder.kubeconfig, problems)
     except (OSError, http.client.HTTPException, KubeconfigError) as error:
         return ClusterHealth(problems=(*problems, f"{cluster.record.url} does not respond: {error}"))
+
+
+def _component_problems(cluster: FoundCluster) -> Iterator[str]:
+    """Yield the components that do not say in time that they are healthy, such as one that was stopped."""
+    urls = component_urls.read_component_urls(cluster.folder.component_urls)
+    names = (component_urls.CONTROLLER_MANAGER, component_urls.SCHEDULER)
+    by_url = {urls[name]: name for name in reversed(names) if name in urls}
+    running = cluster.record.components if cluster.record is not None else {}
+    for url, name in by_url.items():
+        if name in running and not running[name].pid:
+            continue
+        parts = urlsplit(url)
+        try:
+            status, body = get(Access(server=f"{parts.scheme}://{parts.netloc}", insecure=True), parts.path)
+        except (OSError, http.client.HTTPException) as error:
+            yield f"the {name} does not respond: {error}"
+        else:
+            if status != http.client.OK:
+                yield f"the {name} is not healthy: {body.decode(errors='replace')}"
 
 
 def _check_server(kubeconfig: Path, problems: list[str]) -> ClusterHealth:

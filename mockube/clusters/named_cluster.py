@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from mockube import launch
 from mockube.apiserver.pki.private import write_private
+from mockube.component_base import component_urls
 from mockube.component_base.clock import Clock
 from mockube.component_base.fork_orders import NAME_PATTERN
 from mockube.component_base.operating_system import read_process_stat
@@ -67,6 +68,11 @@ class ClusterFolder(Struct, frozen=True, kw_only=True):
     @property
     def pki(self) -> Path:
         return self.path / "pki"
+
+    @property
+    def component_urls(self) -> Path:
+        """The file in which the controller manager says where its health is served."""
+        return self.pki / component_urls.FILE_NAME
 
     @property
     def admin_kubeconfig(self) -> Path:

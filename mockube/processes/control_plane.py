@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+from mockube.component_base import component_urls
 from mockube.component_base.clock import Clock
 from mockube.component_base.operating_system import shell_exit_code
 from mockube.component_base.supervision import wait_first
@@ -202,7 +203,7 @@ class Launch(LaunchOptions, frozen=True, kw_only=True):
     @property
     def component_urls(self) -> Path:
         """The file in which the API server finds where the manager listens."""
-        return self.kubeconfig.with_name("component-urls.json")
+        return self.kubeconfig.with_name(component_urls.FILE_NAME)
 
     @property
     def installation(self) -> Path:

@@ -156,7 +156,22 @@ def test_killed_manager_is_restarted(running):
     assert line == "mockube: the controller-manager exited with code 137; it is restarted in 1 s\n"
     wait_for(lambda: running.record().components["controller-manager"].restarts > killed.restarts)
     wait_for(lambda: running.record().components["controller-manager"].pid)
-    assert running.run("status").returncode == 0
+    wait_for(lambda: running.run("status").returncode == 0)
+
+
+def test_manager_that_stands_still_is_a_problem(running):
+    manager = running.record().components["controller-manager"].pid
+    os.kill(manager, signal.SIGSTOP)
+    try:
+        shown = running.run("status")
+    finally:
+        os.kill(manager, signal.SIGCONT)
+    assert shown.returncode == 5
+    assert (
+        "running, unhealthy\nproblem      the controller-manager does not respond: timed out\n"
+        in shown.stdout
+    )
+    wait_for(lambda: running.run("status").returncode == 0)
 
 
 COMPONENTS = "/api/v1/componentstatuses"

@@ -1,11 +1,14 @@
 """The problems of an unhealthy cluster; `tests/cli/test_up.py` tests a real one."""
 
 import socket
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from mockube.clusters.health import check_health
 from mockube.clusters.named_cluster import ClusterState, FoundCluster
+from mockube.component_base.component_urls import write_component_urls
 from tests.support.processes.clusters import ready
 
 
@@ -33,6 +36,40 @@ def test_unresponsive_server_and_stopped_process_are_problems(folder):
     not_running, unanswered = check_health(cluster).problems
     assert not_running == "the manager is not running"
     assert unanswered.startswith(f"{url} does not respond: ")
+
+
+class Unhealthy(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(500)
+        self.end_headers()
+        self.wfile.write(self.path.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def test_component_that_is_not_healthy_is_a_problem(folder):
+    folder.kubeconfig.write_text("{}")
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        free = closed.getsockname()[1]
+    with ThreadingHTTPServer(("127.0.0.1", 0), Unhealthy) as server:
+        threading.Thread(target=server.serve_forever).start()
+        url = f"http://127.0.0.1:{server.server_port}/healthz"
+        urls = {"controller-manager": url, "scheduler": url, "controllers-page": "http://127.0.0.1:1"}
+        write_component_urls(folder.component_urls, urls)
+        record = ready("https://x", **{"controller-manager": 1})
+        cluster = FoundCluster(folder=folder, state=ClusterState.RUNNING, record=record)
+        assert check_health(cluster).problems[0] == "the controller-manager is not healthy: /healthz"
+        server.shutdown()
+    write_component_urls(folder.component_urls, {"scheduler": f"http://127.0.0.1:{free}/healthz"})
+    assert check_health(cluster).problems[0].startswith("the scheduler does not respond: ")
+    stopped = ready("https://x", **{"controller-manager": 0})
+    write_component_urls(folder.component_urls, {"controller-manager": f"http://127.0.0.1:{free}/healthz"})
+    first, second = check_health(
+        FoundCluster(folder=folder, state=ClusterState.RUNNING, record=stopped)
+    ).problems
+    assert first == "the controller-manager is not running"
+    assert second.startswith("https://x does not respond: ")
 
 
 def test_kubeconfig_without_server_is_a_problem(folder):
