@@ -94,12 +94,14 @@ class ControlKind(Struct, frozen=True, kw_only=True):
 
     def compile(self, schemas: Schemas) -> CustomVersion:
         (compiled,) = compile_definition(self.definition(), partial(schemas.definition, OBJECT_META))
+        fields = ("metadata.name", *(field.label for field in self.selectable))
         row = replace(
             compiled.row,
             verbs=self.verbs,
             unlisted_verbs=self.unlisted_verbs,
             subresources=self.subresources,
             selectable=self.selectable,
+            refused_label=f"field label not supported: {{label}}, must be one of {', '.join(fields)}",
             virtual=True,
         )
         return replace(compiled, row=row, printer=self._printer(compiled.printer))

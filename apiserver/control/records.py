@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import aclosing
 from typing import Final, NamedTuple
 
-from mockube.apimachinery import status
+from mockube.apimachinery import gotext, names, status
 from mockube.apimachinery.groups import CONTROL, GroupResource
 from mockube.apimachinery.status import ApiError, BadRequest, Expired
 from mockube.apimachinery.tree import Tree
@@ -164,9 +164,25 @@ class RecordStrategy(ControlStrategy):
         for term in fields.parse(options.field_selector).terms:
             try:
                 if term.value:
+                    _check_name(term)
                     self.check_term(term)
             except ValueError as error:
                 raise BadRequest(f"field selector {term}: {error}") from error
+
+
+_NAMES: Final[Mapping[str, Callable[[str], Sequence[str]]]] = {
+    "namespace": names.check_dns1123_label,
+    "name": names.check_path_segment_name,
+    "fault": names.check_dns1123_subdomain,
+}
+"""What returns the problems of a name, by the field that has it."""
+
+
+def _check_name(term: Term) -> None:
+    """Raise ValueError for a name that no object can have."""
+    problems = _NAMES[term.field](term.value) if term.field in _NAMES else ()
+    for problem in problems:
+        raise ValueError(f"{gotext.quote(term.value)} is no name: {problem}")
 
 
 def _read_token(options: ListOptions) -> ContinueToken | None:

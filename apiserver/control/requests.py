@@ -22,6 +22,7 @@ from mockube.apiserver.registry.request_context import RequestContext
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
 from mockube.component_base.loop import yield_to_loop
 
+from . import served_names
 from .access import UserRights
 from .bodies import NO_BODY, fields_of
 from .kind import AGE, API_VERSION, ControlKind
@@ -30,7 +31,6 @@ from .matching import check_verb
 from .recorder import OWN_RESOURCE, RecordedRequest, RequestRecorder
 from .records import TOO_OLD, VERBS, Listed, Record, RecordStrategy
 from .schemas import column, integer, text
-from .served_names import check_served_resource
 
 _SECRETS: Final = "secrets"
 _NOT_QUOTING: Final = (401, 404)
@@ -44,7 +44,13 @@ _FORBIDDEN: Final = 403
 _DIGITS: Final = 8
 """The digits of a name, so that names sort by arrival."""
 _NAME: Final = re.compile(r"[0-9]{1,19}")
-_CODE: Final = re.compile(r"[0-9]{1,3}")
+_CODE: Final = re.compile(r"[1-5][0-9]{2}")
+_SERVED: Final = {
+    "group": served_names.check_served_group,
+    "resource": partial(served_names.check_served_resource, with_group=False),
+    "subresource": served_names.check_served_subresource,
+}
+"""What raises ValueError for a value of a field that no served resource has; requests that were recorded may have it."""
 _VERBS: Final = tuple(dict.fromkeys((*VERBS_OF_RESOURCES, *(method.lower() for method in HTTPMethod))))
 """The verbs of requests: those of RBAC, and methods in lower case of requests for no resource."""
 _NO_FIELDS: Final[Tree] = {}
@@ -173,11 +179,12 @@ class Requests(RecordStrategy):
         if term.field == "verb":
             check_verb(term.value, _VERBS)
         elif term.field == "code" and not _CODE.fullmatch(term.value):
-            raise ValueError(f'"{term.value}" is not a status code, such as 409')
-        elif term.field == "resource" and not any(
-            recorded.outcome.info.resource == term.value for recorded in self._recorder.published()
+            raise ValueError(f'"{term.value}" is not a status code, such as 409: those are 100 to 599')
+        elif term.field in _SERVED and not any(
+            getattr(recorded.outcome.info, term.field) == term.value
+            for recorded in self._recorder.published()
         ):
-            check_served_resource(term.value, self._cluster.rows.values(), with_group=False)
+            _SERVED[term.field](term.value, self._cluster.rows.values())
 
     async def find(self, context: RequestContext) -> StoredObject | None:
         found, rights = self._find(context.name), self.rights(context)

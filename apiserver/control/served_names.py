@@ -86,6 +86,20 @@ def check_served_kind(kind: str, served: Iterable[Resource]) -> None:
         raise ValueError(f'no kind "{kind}" is served{did_you_mean(kind, kinds)}')
 
 
+def check_served_group(group: str, served: Iterable[Resource]) -> None:
+    """Raise ValueError for a group of which no resource is served."""
+    groups = {row.group for row in served if row.group}
+    if group not in groups:
+        raise ValueError(f'no group "{group}" is served{did_you_mean(group, groups)}')
+
+
+def check_served_subresource(name: str, served: Iterable[Resource]) -> None:
+    """Raise ValueError for a subresource that no resource has."""
+    names = {subresource.name for row in served for subresource in row.subresources}
+    if name not in names:
+        raise ValueError(f'no resource has a subresource "{name}"{did_you_mean(name, names)}')
+
+
 def check_served_resource(name: str, served: Collection[Resource], *, with_group: bool) -> None:
     """Raise ValueError for a resource that is not served, which is named with its group or without."""
     if any(name == _named(row, with_group=with_group) for row in served):

@@ -69,7 +69,9 @@ async def test_requests_are_selected_by_fields(client, selector, count):
 async def test_unknown_field_and_bad_options_are_refused(client):
     unknown = await client.get(f"{REQUESTS}?fieldSelector=color=red")
     assert unknown.status == 400
-    assert "field label not supported: color" in unknown.body["message"]
+    fields = "user, agent, verb, group, resource, subresource, namespace, name, code, auditID, fault"
+    message = f"field label not supported: color, must be one of metadata.name, {fields}"
+    assert unknown.body["message"].endswith(message)
     assert (await client.get(f"{REQUESTS}?continue=x")).status == 400
     assert (await client.get(f"{REQUESTS}?resourceVersion=7&resourceVersionMatch=Exact")).status == 410
     for name in ("x", "1" * 5000, "1-" + "1" * 5000, "-1", "1-"):
@@ -83,7 +85,17 @@ async def test_unknown_field_and_bad_options_are_refused(client):
     [
         ("verb=updat", 'did you mean "update"?'),
         ("verb!=apply", 'did you mean "patch"?'),
-        ("code=4xx", '"4xx" is not a status code, such as 409'),
+        ("code=4xx", '"4xx" is not a status code, such as 409: those are 100 to 599'),
+        ("code=999", '"999" is not a status code, such as 409: those are 100 to 599'),
+        ("code!=99", '"99" is not a status code, such as 409: those are 100 to 599'),
+        ("group=aps", 'no group "aps" is served: did you mean "apps"?'),
+        ("subresource=stat", 'no resource has a subresource "stat": did you mean "status"?'),
+        ("name=a/b", "\"a/b\" is no name: may not contain '/'"),
+        ("namespace=Default", "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"),
+        (
+            "fault=no_fault",
+            "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+        ),
     ],
 )
 async def test_value_that_no_request_has_is_refused(client, selector, problem):
