@@ -14,7 +14,7 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.kind import Conversion
-from mockube.apiserver.kinds.strategy import SPEC, STATUS_ALONE
+from mockube.apiserver.kinds.strategy import OWN_STATUS, SPEC, STATUS_ALONE
 from mockube.apiserver.patch.apply import FieldManager, UnconvertibleVersion, VersionConverter
 from mockube.apiserver.patch.apply.atoms import atom_of_type
 from mockube.apiserver.patch.apply.fieldset import of_fields
@@ -236,7 +236,7 @@ def field_manager(registry: Registry, resource: Resource, subresource: str) -> F
 def _new_manager(registry: Registry, resource: Resource, subresource: str) -> FieldManager:
     version, kind = resource.api_version, resource.kind
     paths = registry.scheme.strategy(resource).resets.get(subresource, ())
-    if paths == STATUS_ALONE["status"]:
+    if paths in (STATUS_ALONE["status"], OWN_STATUS["status"]):
         paths = (*SPEC, ("metadata",))  # status writes own none of it, although they can change some of it
     resets = of_fields(*map(".".join, paths))
     all_versions = (version, *resource.relabelled, *_other_versions(registry, resource))

@@ -334,7 +334,9 @@ def _check_internal(outcome: PatchResult, kind: str) -> None:
     """Check an object without an apiVersion: upstream reads it into the internal type, whose fields have other names."""
     context, field_validation = outcome.write.context, outcome.write.options.field_validation
     if kind != outcome.old["kind"]:
-        group = gotext.quote(context.resource.group)
+        resource = context.resource
+        stored_group, _ = resource.storage_version or resource.group_version
+        group = gotext.quote(stored_group)
         scheme = (
             f"the internal version of group {group} in scheme {gotext.quote('pkg/runtime/scheme.go:111')}"
         )

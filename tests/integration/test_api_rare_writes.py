@@ -267,6 +267,39 @@ async def test_status_update_keeps_metadata(client):
     assert not patched.body["metadata"].keys() & sent.keys()
 
 
+@pytest.mark.parametrize("kind", ["flowschemas", "widgets"])
+async def test_status_update_owns_no_metadata(client, kind):
+    await define(client, definition(version("v1", subresources={"status": {}})))
+    path = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas" if kind == "flowschemas" else WIDGETS
+    spec = {"priorityLevelConfiguration": {"name": "global-default"}} if kind == "flowschemas" else {}
+    types = {} if kind == "flowschemas" else {"apiVersion": "example.com/v1", "kind": "Widget"}
+    created = (await client.post(path, {**types, "metadata": {"generateName": "g-"}, "spec": spec})).body
+    name = created["metadata"]["name"]
+    current = (await client.get(f"{path}/{name}")).body
+    changed = current | {"metadata": current["metadata"] | {"generateName": "h-"}}
+    updated = await client.put(f"{path}/{name}/status?fieldManager=other", changed)
+    entries = updated.body["metadata"]["managedFields"]
+    owners = [entry["manager"] for entry in entries if "f:metadata" in entry["fieldsV1"]]
+    assert (updated.status, len(owners), "other" in owners) == (200, 1, False)
+
+
+async def test_event_that_a_patch_replaces_by_another_kind_is_one_of_the_stored_group(client):
+    path = "/apis/events.k8s.io/v1/namespaces/default/events"
+    event = {
+        "reportingController": "example.com/c",
+        "reportingInstance": "i",
+        "action": "A",
+        "reason": "R",
+        "type": "Normal",
+    }
+    await client.post(
+        path, object_x(eventTime="2024-01-01T00:00:00.000000Z", regarding={"namespace": "default"}, **event)
+    )
+    patch = [{"op": "replace", "path": "", "value": {"kind": "x"}}]
+    refused = await client.patch(f"{path}/x", patch, kind="json-patch+json")
+    assert 'no kind "x" is registered for the internal version of group "" in' in refused.body["message"]
+
+
 async def test_template_with_null_fields_is_refused(client):
     path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
     refused = await client.post(path, object_x(spec={"metadata": {"uid": "u", "finalizers": []}, "spec": {}}))
