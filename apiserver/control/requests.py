@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from functools import partial
 from http import HTTPMethod
 from typing import Final
@@ -17,6 +17,7 @@ from mockube.apiserver import fields
 from mockube.apiserver.authz.rbac.policy import RBACPolicy
 from mockube.apiserver.event_loop import QUICK_SLICE
 from mockube.apiserver.fields import FieldSelectorError, Term, selectable
+from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import RequestContext
 from mockube.apiserver.storage.stored_object import StoredObject, canonical_custom
@@ -45,7 +46,7 @@ _DIGITS: Final = 8
 """The digits of a name, so that names sort by arrival."""
 _NAME: Final = re.compile(r"[0-9]{1,19}")
 _CODE: Final = re.compile(r"[1-5][0-9]{2}")
-_SERVED: Final = {
+_SERVED: Final[Mapping[str, Callable[[str, Collection[Resource]], None]]] = {
     "group": served_names.check_served_group,
     "resource": partial(served_names.check_served_resource, with_group=False),
     "subresource": served_names.check_served_subresource,

@@ -14,12 +14,15 @@ from typing import Final, Protocol
 
 import orjson
 
+from mockube.apimachinery import status
+from mockube.apimachinery.groups import NO_RESOURCE
 from mockube.apimachinery.status import BadRequest, Details, MethodNotSupported
 from mockube.apimachinery.timestamps import format_micro_time, format_time
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.registry.moments import Moment, Moments
 from mockube.apiserver.registry.revisions import at_revision
 from mockube.apiserver.request_info import CONNECT_SUBRESOURCES
+from mockube.apiserver.user import ANONYMOUS
 from mockube.etcd.kv import Revision
 
 from .request import Request
@@ -27,7 +30,7 @@ from .response import Response
 
 PAST_PREFIX: Final = "/mockube/at/"
 MOMENT_PATH: Final = "/version"
-"""Who may request this path may learn the revision of a moment."""
+"""Who may request this path may learn the revision of a moment, unless nobody knows who it is."""
 NO_MOMENT: Final = '""'
 MAX_MOMENTS: Final = 4
 MAX_OBJECTS: Final = 50_000
@@ -93,6 +96,11 @@ class Past:
         info, text = request.info, request.moment
         if info.is_resource and info.group in REVIEW_GROUPS:
             return await self._ask_present(request)
+        if not info.is_resource and ANONYMOUS.groups[0] in request.user.groups:
+            # Its paths, such as the version, are public, but neither is the name of a Mark nor when something was written.
+            raise status.forbidden(
+                NO_RESOURCE, "", f'User "{request.user.name}" cannot {info.verb} path "{PAST_PREFIX}{text}"'
+            )
         moment = await self.moments.find(text)
         if request.method not in READS or info.subresource in CONNECT_SUBRESOURCES:
             raise MethodNotSupported(_refusal(request, moment), Details())

@@ -4,9 +4,12 @@ import asyncio
 
 import pytest
 
+from mockube.apimachinery.status import Forbidden
 from mockube.apiserver.registry.moments import Moment
 from mockube.apiserver.request.past import MAX_BUILT_AT_ONCE, MAX_MOMENTS, Past
 from mockube.apiserver.request.response import Response
+from mockube.apiserver.request_info import parse
+from mockube.apiserver.user import ANONYMOUS
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.server.handler_requests import request_of
 
@@ -84,6 +87,15 @@ async def test_requests_for_more_moments_than_are_kept_are_all_answered(past, bu
     assert [task.result().status for task in asking] == [200] * len(asking)
     assert builder.cancelled == []
     assert sum(not server.has_ended for server in builder.servers.values()) == MAX_MOMENTS
+
+
+@pytest.mark.parametrize("path", ["", "/version", "/healthz"])
+async def test_moment_is_not_looked_up_for_anonymous_requests(past, path):
+    request = request_of("GET", f"/mockube/at/secret-release{path}")
+    request.moment, request.path, request.user = "secret-release", path, ANONYMOUS
+    request.info = parse("GET", path or "/version", watch=False)
+    with pytest.raises(Forbidden, match='"system:anonymous" cannot get path "/mockube/at/secret-release'):
+        await past.serve(request)
 
 
 async def test_moment_without_waiting_requests_is_dropped(past, builder):
