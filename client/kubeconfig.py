@@ -22,6 +22,8 @@ UNSUPPORTED: Final[Mapping[str, Sequence[str]]] = {
     "cluster": ("proxy-url",),
     "user": ("exec", "auth-provider", "username", "password", "as", "as-uid", "as-groups", "as-user-extra"),
 }
+_MAX_BYTES: Final = 8 << 20
+"""The maximum length of a kubeconfig: one that names a device would never end."""
 
 
 class KubeconfigError(Exception):
@@ -90,7 +92,11 @@ def read(path: Path, *, master: str = "", context: str = "") -> Access:
 
 def _parse(path: Path) -> Mapping[str, Any]:
     try:
-        config = load(path.read_bytes()).tree
+        with path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            raise KubeconfigError(f"{path}: has more than {_MAX_BYTES} bytes, so it is not a kubeconfig")
+        config = load(data).tree
     except OSError as error:
         raise KubeconfigError(f"{path}: {error.strerror}") from error
     except YamlError as error:

@@ -1,4 +1,5 @@
 import base64
+from pathlib import Path
 
 import pytest
 import yaml
@@ -125,3 +126,8 @@ def test_file_that_is_no_kubeconfig_is_refused(tmp_path, text):
 def test_missing_kubeconfig_is_refused(tmp_path):
     with pytest.raises(KubeconfigError, match="No such file"):
         kubeconfig.read(tmp_path / "absent")
+
+
+def test_file_without_end_is_no_kubeconfig():
+    with pytest.raises(KubeconfigError, match="/dev/zero: has more than 8388608 bytes"):
+        kubeconfig.read(Path("/dev/zero"))
