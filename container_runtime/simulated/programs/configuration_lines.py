@@ -11,13 +11,20 @@ from mockube.container_runtime.images.options import ServerOptions
 from .httpd_configuration import httpd_lines
 from .option_syntax import Use, mysql_options
 
-_SETTING: Final = re.compile(r"([A-Za-z_][\w.$]*)(?:\s*=\s*|\s+)('(?:[^'\\]|''|\\.)*'|[^\s#']+)\s*(?:#.*)?$")
+_SETTING: Final = re.compile(
+    r"([A-Za-z_][\w.$]*)(?:\s*=\s*|\s+)('(?:[^'\\]|''|\\.)*'|[^\s#'=][^\s#']*)\s*(?:#.*)?$"
+)
 """A line of postgresql.conf."""
+_SETTING_PARTS: Final = re.compile(
+    r"([A-Za-z_][\w.$]*)?\s*=?\s*('(?:[^'\\]|''|\\.)*'|[\w.$/+-]+)?\s*([^\s#]*).*"
+)
+"""Matches any line: the name and the value of a setting, as far as there are some, and what follows."""
 _PROPERTY: Final = re.compile(r"([^\s=:]+)\s*[=:\s]?\s*(.*)$")
 """A line of server.properties, without the spaces before it."""
 _MYSQL_GROUPS: Final = frozenset(
     ("mysqld", "server", "mysqld-5.7", "mysqld-8.0", "mysqld-8.4", "mariadb", "mariadbd", "client-server")
 )
+_YAML_LINE: Final = re.compile(r"line (\d+)")
 _VALUE_OF_PARENT: Final = "value"
 
 
@@ -38,14 +45,29 @@ def _setting_lines(_: ServerOptions, lines: Sequence[str]) -> Iterator[Use]:
         match = _SETTING.match(line)
         if match is not None:
             yield Use(match[1].lower(), _unquoted(match[2]), line, number)
+        elif line and not line.startswith("#"):
+            yield Use("", text=line, line=number, problem=_near(line))
+
+
+def _near(line: str) -> str:
+    """Return where PostgreSQL finds that a line is no setting."""
+    name, value, token = _SETTING_PARTS.fullmatch(line).groups()  # type: ignore[union-attr] - it matches any line
+    if name and not value and not token:
+        return "near end of line"
+    return f'near token "{token if name else line[0]}"'
 
 
 def _mysql_lines(options: ServerOptions, lines: Sequence[str]) -> Iterator[Use]:
     """Yield the options of the groups that the server reads."""
-    is_read = False
+    is_read = has_group = False
     for number, line in enumerate(map(str.strip, lines), start=1):
         if line.startswith("["):
+            has_group = True
+            if "]" not in line:
+                yield Use("", text=line, line=number, problem="Wrong group definition")
             is_read = line.partition("]")[0][1:].strip() in _MYSQL_GROUPS
+        elif not has_group and line and line[0] not in "#;!":
+            yield Use("", text=line, line=number, problem="Found option without preceding group")
         elif is_read and line and line[0] not in "#;!":
             name, equals, value = (part.strip() for part in _without_comment(line).partition("="))
             option = f"--{name}{equals}{_unquoted(value)}"
@@ -66,10 +88,14 @@ def _without_comment(line: str) -> str:
 
 
 def _yaml_lines(options: ServerOptions, lines: Sequence[str]) -> Iterator[Use]:
-    """mongod.conf: nested names are joined by dots. Of a file that is no YAML, or is one of MongoDB 2.4, nobody knows."""
+    """mongod.conf: nested names are joined by dots. Of a file of MongoDB 2.4, whose lines are one text for YAML, nobody knows."""
     try:
         tree = load("\n".join(lines).encode()).tree
-    except YamlError:
+    except YamlError as error:
+        place = _YAML_LINE.search(str(error))
+        yield Use(
+            "", problem=f"Error parsing YAML config file: yaml-cpp: error at line {place[1] if place else 1}"
+        )
         return
     if isinstance(tree, Mapping):
         yield from _yaml_options(options, tree, "")

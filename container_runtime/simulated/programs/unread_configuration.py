@@ -1,11 +1,11 @@
 """The configuration that volumes and variables give to the server of an image, and that is not read: it runs as without it. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from posixpath import normpath
+from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.config.volumes import api_volume_names
 from mockube.container_runtime.images.options import options_of
 from mockube.container_runtime.images.table import Image, ImageTable
 from mockube.container_runtime.pod_script import script_of
@@ -13,45 +13,84 @@ from mockube.container_runtime.simulated.shell.network_programs.servers.registry
 
 from .program import serves
 
+_OBJECTS: Final = frozenset({"configMap", "secret"})
+_CREDENTIALS: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
+
 
 def unread_configuration(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
     """Return the path of a volume or the variable with a configuration of a container's server that is not read; "" without one.
 
-    Such a volume is of an API object, or an init container of another image mounts it.
+    What a ConfigMap or a Secret gives to a server counts as its configuration, unless the server serves it as files. What an init
+    container of another image writes does so at the paths that the table of images names.
     """
     image = images.behavior_of(container)
-    if image is None or not (image.configuration or image.unread) or not serves(images, container):
+    if (
+        image is None
+        or not serves(images, container)
+        or any(port.handled_by for port in image.ports.values())
+    ):
         return ""
     if script_of(meta.annotations(pod)).command(container["name"]) is not None:
         return ""
-    places = () if _is_read(container, image) else image.configuration
-    for path in _mounted_paths(pod, container):
-        if any(_overlap(path, place) for place in places) or any(
-            _is_in(path, place) for place in image.unread
-        ):
+    read = _read_places(container, image)
+    places = () if read is None or read else image.configuration
+    objects, written = _object_volumes(pod), _written_volumes(pod, container)
+    for mount in container.get("volumeMounts") or ():
+        path, volume = normpath(mount["mountPath"]), mount["name"]
+        is_unread = any(_overlap(path, place) for place in places)
+        is_unread |= any(_is_in(path, place) for place in image.unread)
+        if is_unread and (volume in objects or volume in written):
+            return path
+        if volume in objects and not (read is None or _is_used(path, container, image, read)):
             return path
     variables = {entry["name"] for entry in container.get("env") or ()}
     return next((name for name in image.unread if name in variables), "")
 
 
-def _mounted_paths(pod: ReadOnlyTree, container: ReadOnlyTree) -> Iterator[str]:
-    volumes = api_volume_names(pod) | {
+def _object_volumes(pod: ReadOnlyTree) -> frozenset[str]:
+    """Return the names of the volumes with files of ConfigMaps and Secrets, but for those with the credentials of pods."""
+    return frozenset(
+        volume["name"]
+        for volume in pod["spec"].get("volumes") or ()
+        if not _OBJECTS.isdisjoint(volume)
+        or any(
+            not _OBJECTS.isdisjoint(source) for source in (volume.get("projected") or {}).get("sources") or ()
+        )
+    )
+
+
+def _written_volumes(pod: ReadOnlyTree, container: ReadOnlyTree) -> frozenset[str]:
+    return frozenset(
         mount["name"]
         for other in pod["spec"].get("initContainers") or ()
         if other.get("image") != container.get("image")
         for mount in other.get("volumeMounts") or ()
-    }
-    for mount in container.get("volumeMounts") or ():
-        if mount["name"] in volumes:
-            yield normpath(mount["mountPath"])
+    )
 
 
-def _is_read(container: ReadOnlyTree, image: Image) -> bool:
-    """Return whether the configuration of an image is simulated, or its files are checked for options."""
+def _read_places(container: ReadOnlyTree, image: Image) -> Sequence[str] | None:
+    """Return where the server reads files that are checked for options; None if all that it reads is simulated."""
     if image.is_guess:
-        return False
+        return ()
+    if kind_of(image) is not None:
+        return None
     options = (options_of(server, container["image"]) for server in image.servers)
-    return kind_of(image) is not None or any(each is not None and each.configuration for each in options)
+    return [place for each in options if each is not None for place in each.configuration]
+
+
+def _is_used(path: str, container: ReadOnlyTree, image: Image, read: Sequence[str]) -> bool:
+    """Return whether a volume is served as files, has a password or the credentials of the pod, or is where the server reads its options."""
+    if _is_in(path, _CREDENTIALS) or any(
+        port.root and _is_in(path, port.root) for port in image.ports.values()
+    ):
+        return True
+    files = [
+        entry.get("value") or "" for entry in container.get("env") or () if entry["name"].endswith("_FILE")
+    ]
+    arguments = (*(container.get("command") or ()), *(container.get("args") or ()))
+    if any(f"{path}/" in f"{text}/" for text in (*files, *(arguments if read else ()))):
+        return True
+    return any(_overlap(path, place.partition("*")[0].rstrip("/")) for place in read if place.startswith("/"))
 
 
 def _overlap(path: str, place: str) -> bool:

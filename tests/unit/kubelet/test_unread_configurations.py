@@ -1,19 +1,36 @@
 """A server whose configuration is in a volume reads it, or an Event and the log say that it does not."""
 
 from datetime import UTC, datetime
+from math import inf
 
 import pytest
 
 from mockube.container_runtime.config.environment import References
+from mockube.container_runtime.images.options import options_of
+from mockube.container_runtime.images.table import built_in_images
 from mockube.container_runtime.records import Records
+from mockube.container_runtime.simulated.configured.contract import RunningServer
 from mockube.container_runtime.simulated.live_containers import LiveContainers
-from mockube.container_runtime.simulated.programs.commands import host_of, main_process
+from mockube.container_runtime.simulated.programs.commands import (
+    host_of,
+    main_command,
+    main_process,
+    server_kind,
+)
+from mockube.container_runtime.simulated.programs.program import serves
 from mockube.container_runtime.simulated.servers.listeners import listeners_of
+from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of
+from mockube.container_runtime.simulated.shell.process import Sleep
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 from tests.support.images import IMAGES
 
 MAP = {"name": "v", "configMap": {"name": "m", "optional": True}}
 PASSWORD = {"name": "ALLOW_EMPTY_PASSWORD", "value": "yes"}
+PASSWORDS = [
+    {"name": name, "value": "yes"}
+    for name in ("ALLOW_EMPTY_PASSWORD", "POSTGRES_PASSWORD", "MYSQL_ROOT_PASSWORD")
+]
+CLAIM = {"name": "v", "persistentVolumeClaim": {"claimName": "c"}}
 EMPTY = {"name": "v", "emptyDir": {}}
 
 
@@ -45,10 +62,22 @@ def first_line(subject, volume=MAP):
         ("bitnami/postgresql:17", "/bitnami/postgresql/conf"),
         ("bitnami/mongodb:8.0", "/opt/bitnami/mongodb/conf/mongodb.conf"),
         ("bitnami/redis:8", "/opt/bitnami/redis/mounted-etc"),
+        ("bitnami/prometheus:3", "/opt/bitnami/prometheus/conf/prometheus.yml"),
+        ("prom/prometheus:v3.5.0", "/etc/prometheus"),
+        ("haproxytech/haproxy-debian:3.2", "/etc/haproxy/haproxy.cfg"),
+        ("cgr.dev/chainguard/nginx", "/etc/nginx/conf.d"),
+        ("grafana/loki:3", "/etc/loki/local-config.yaml"),
+        ("otel/opentelemetry-collector:0.130.0", "/etc/otelcol/config.yaml"),
+        ("fluent/fluent-bit:4.0", "/fluent-bit/etc/conf"),
+        ("bitnami/grafana:12", "/opt/bitnami/grafana/conf/grafana.ini"),
+        ("postgres:18", "/docker-entrypoint-initdb.d"),
+        ("mysql:9", "/docker-entrypoint-initdb.d/init.sql"),
+        ("bitnami/mariadb:11.8", "/docker-entrypoint-initdb.d"),
+        ("traefik:v3", "/etc/traefik"),
     ],
 )
 def test_configuration_that_is_not_read_has_an_event_and_the_log_claims_nothing(image, path):
-    subject = described(image, path, env=[PASSWORD])
+    subject = described(image, path, env=PASSWORDS)
     end = "is not simulated: the container runs without it until it is stopped"
     assert warnings(subject) == [f"the configuration in {path} of the image {image} {end}"]
     assert (
@@ -61,7 +90,16 @@ def test_configuration_that_is_not_read_has_an_event_and_the_log_claims_nothing(
     [
         pytest.param(described("bitnami/nginx", "/app"), MAP, id="another folder"),
         pytest.param(
-            described("bitnami/postgresql", "/bitnami/postgresql", env=[PASSWORD]), MAP, id="a folder of data"
+            described("bitnami/postgresql", "/bitnami/postgresql", env=[PASSWORD]),
+            CLAIM,
+            id="a folder of data",
+        ),
+        pytest.param(
+            described(
+                "postgres:18", "/secrets", env=[{"name": "POSTGRES_PASSWORD_FILE", "value": "/secrets/pw"}]
+            ),
+            {"name": "v", "secret": {"secretName": "s", "optional": True}},
+            id="a password",
         ),
         pytest.param(described("bitnami/nginx", "/opt/bitnami/nginx/conf"), EMPTY, id="an empty volume"),
         pytest.param(described("httpd", "/usr/local/apache2/conf/extra"), MAP, id="a server that reads it"),
@@ -88,8 +126,11 @@ def test_databases_whose_configuration_is_not_read_keep_their_ports():
     assert {*listeners_of(IMAGES, pod(subject, volumes=[MAP]), subject).ports} == {3306}
 
 
-def test_init_container_of_another_image_may_write_a_configuration():
-    subject = described("rabbitmq:4", "/etc/rabbitmq")
+@pytest.mark.parametrize(
+    ("image", "path"), [("rabbitmq:4", "/etc/rabbitmq"), ("prom/prometheus", "/etc/prometheus")]
+)
+def test_init_container_of_another_image_may_write_a_configuration(image, path):
+    subject = described(image, path)
     writer = {**described("busybox", "/conf"), "name": "i", "command": ["touch", "/conf/rabbitmq.conf"]}
     assert len(warnings(subject, EMPTY, initContainers=[writer])) == 1
 
@@ -99,3 +140,64 @@ def test_images_of_the_vendor_of_haproxy_read_their_configuration(name):
     subject = described(name, "/usr/local/etc/haproxy")
     assert LiveContainers(IMAGES, Records()).command(pod(subject, volumes=[MAP]), subject)[0] == "haproxy"
     assert warnings(subject) == []
+
+
+def servers_of_catalogue():
+    for image in built_in_images():
+        claims = image.logs or image.ports
+        if claims and image.exit_code is None and not any(port.handled_by for port in image.ports.values()):
+            tag = f":{image.tags[0]}" if image.tags else ""
+            for name in image.names:
+                yield f"{name}{tag}", image
+
+
+def configuration_places(name, image):
+    """Yield where a server of the catalogue has its configuration, and a place that it only knows by its arguments."""
+    yield from (path for path in (*image.configuration, *image.unread) if path.startswith("/"))
+    for server in image.servers:
+        options = options_of(server, name)
+        yield from (
+            each.replace("*", "x.cnf")
+            for each in (options.configuration if options else ())
+            if each.startswith("/")
+        )
+    if kind_of(image) is None:
+        yield "/etc/own/settings.yaml"
+
+
+BROKEN = "}{ broken: [\n"
+FILES = ("file", "x.cnf", "nginx.conf", "httpd.conf", "haproxy.cfg", "envoy.yaml")
+"""The keys of the map: one for a volume of a file, and the names of files in folders."""
+
+
+def exit_code_of(subject):
+    """Return the exit code of a server with a broken file; None for one that runs on."""
+    tree = pod(subject, volumes=[MAP])
+    references = References(config_maps={"m": {"data": dict.fromkeys(FILES, BROKEN)}})
+    host = host_of(IMAGES, tree, subject, references, datetime(2030, 1, 1, tzinfo=UTC))
+    host.server = RunningServer()
+    start = main_command if server_kind(IMAGES, subject) is not None else main_process
+    run = start(IMAGES, tree, subject, references, host)
+    for _ in range(1_000):
+        try:
+            effect = next(run)
+        except StopIteration as stop:
+            return stop.value
+        if isinstance(effect, Sleep) and effect.seconds == inf:
+            break
+    return None
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("name", "image"), [pytest.param(name, image, id=name) for name, image in servers_of_catalogue()]
+)
+def test_no_server_of_the_catalogue_claims_to_have_read_a_broken_configuration(name, image):
+    wrong = []
+    for path in configuration_places(name, image):
+        is_file = "." in path.rpartition("/")[2] and not path.endswith(".d")
+        mount = {"name": "v", "mountPath": path} | ({"subPath": "file"} if is_file else {})
+        subject = container(image=name, volumeMounts=[mount], env=PASSWORDS)
+        if serves(IMAGES, subject) and not warnings(subject) and not exit_code_of(subject):
+            wrong.append(path)
+    assert not wrong

@@ -179,6 +179,9 @@ def test_wrong_line_of_redis_configuration_is_printed():
     [
         ("foo = bar", f'LOG:  unrecognized configuration parameter "foo" in file "{POSTGRES}" line 2'),
         ("fsync = 'maybe'", 'LOG:  parameter "fsync" requires a Boolean value'),
+        ("}{ broken", f'LOG:  syntax error in file "{POSTGRES}" line 2, near token "}}"'),
+        ("fsync =", f'LOG:  syntax error in file "{POSTGRES}" line 2, near end of line'),
+        ("fsync = on off", f'LOG:  syntax error in file "{POSTGRES}" line 2, near token "off"'),
     ],
 )
 def test_wrong_line_of_postgres_configuration_is_reported(line, says):
@@ -196,6 +199,25 @@ def test_wrong_line_of_mysql_configuration_is_reported():
     found = problem_of_file("mysql:8", f"{text}query_cache_size = 1\n", MYSQL)
     assert "\t[ERROR] [MY-000067] [Server] unknown variable 'query_cache_size=1'." in found
     assert found[2].startswith("\tcommand was: mysqld --verbose --help")
+
+
+@pytest.mark.parametrize(
+    ("image", "text", "line"),
+    [
+        ("mysql:8", "# x\nport=1\n", f"\tmysqld: [ERROR] Found option without preceding group in config file {MYSQL} at line 2."),
+        ("mysql:8", "[mysqld\n", f"\tmysqld: [ERROR] Wrong group definition in config file {MYSQL} at line 1."),
+        ("mariadb:11", "}{ broken\n", f"\terror: Found option without preceding group in config file: {MYSQL} at line: 1"),
+    ],
+)  # fmt: skip
+def test_file_of_mysql_without_groups_is_refused(image, text, line):
+    assert problem_of_file(image, text, MYSQL)[-2] == line
+
+
+def test_mongod_of_a_file_of_mongodb_2_4_is_right():
+    assert (
+        problem_of_file("mongo:7", "port = 27017\ndbpath = /x\n", MONGOD, "mongod", "--config", MONGOD)
+        is None
+    )
 
 
 def test_tabs_and_comments_in_lines_are_read_as_servers_do():
@@ -218,7 +240,7 @@ MONGOD = "/etc/mongo/mongod.conf"
         ("mongo:7", "security:", "Unrecognized option: security"),
         ("mongo:4", "  journal: {enabled: true}", None),
         ("mongo:7", "setParameter: {any: {x: 1}}\nsystemLog: {component: {query: {verbosity: 2}}}", None),
-        ("mongo:7", "\tport=1", None),
+        ("mongo:7", "\tport=1", "Error parsing YAML config file: yaml-cpp: error at line 3"),
     ],
 )  # fmt: skip
 def test_wrong_line_of_mongod_configuration_is_reported(image, line, says):
