@@ -51,7 +51,9 @@ def _setting_lines(_: ServerOptions, lines: Sequence[str]) -> Iterator[Use]:
 
 def _near(line: str) -> str:
     """Return where PostgreSQL finds that a line is no setting."""
-    name, value, token = _SETTING_PARTS.fullmatch(line).groups()  # type: ignore[union-attr] - it matches any line
+    match = _SETTING_PARTS.fullmatch(line)
+    assert match is not None, line
+    name, value, token = match.groups()
     if name and not value and not token:
         return "near end of line"
     return f'near token "{token if name else line[0]}"'

@@ -36,7 +36,8 @@ def unread_configuration(images: ImageTable, pod: ReadOnlyTree, container: ReadO
     places = () if read is None or read else image.configuration
     objects, written = _object_volumes(pod), _written_volumes(pod, container)
     for mount in container.get("volumeMounts") or ():
-        path, volume = normpath(mount["mountPath"]), mount["name"]
+        path: str = normpath(mount["mountPath"])
+        volume = mount["name"]
         is_unread = any(_overlap(path, place) for place in places)
         is_unread |= any(_is_in(path, place) for place in image.unread)
         if is_unread and (volume in objects or volume in written):

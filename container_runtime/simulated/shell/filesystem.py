@@ -74,6 +74,13 @@ class NoSpace(FileError):
         super().__init__("No space left on device")
 
 
+class IsFolder(FileError):
+    """A folder is read as a file."""
+
+    def __init__(self) -> None:
+        super().__init__("Is a directory")
+
+
 class NameTooLong(FileError):
     def __init__(self) -> None:
         super().__init__("File name too long")
@@ -530,7 +537,7 @@ class FileSystem:
                 raise unknown from error
             raise
         if entry.data is None:
-            raise FileError("Is a directory")
+            raise IsFolder
         if not self._may(entry, READ):
             raise AccessDenied
         return self.content(path)

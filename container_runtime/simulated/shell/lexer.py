@@ -24,9 +24,13 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9#?$!@*-]")
 _BRACED_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[#?$!@*-]")
 _OPERATION: Final = re.compile(r":?[-=+?]|##?|%%?|//|/[#%]?|:|\^\^?|,,?|@[A-Za-z]")
 _PLAIN: Final = re.compile(r"[\w./,+@%^~=:!?*{}\[\]-]+", re.ASCII)
+_DELIMITER: Final = re.compile(r"""(?:'[^']*'|"(?:[^"\\]|\\.)*"|\\.|[^ \t\n;&|()<>'"\\])*""", re.DOTALL)
+_DELIMITER_PIECE: Final = re.compile(r"""\$?'([^']*)'|\$?"((?:[^"\\]|\\.)*)"|\\.|([^'"\\])""", re.DOTALL)
+"""Matches a part of a delimiter: in quotes, behind a backslash, or a plain character."""
+_ESCAPED_IN_QUOTES: Final = re.compile(r"""\\([$`"\\])""")
 _LITERAL: Final = re.compile(r"""[^$`"\\}]+""")
 """Matches text in which nothing is special within quotes, braces or a here-document."""
-_TILDE: Final = re.compile(r"~([A-Za-z0-9._-]*)(?=[/:\s;&|()<>]|$)")
+_TILDE: Final = re.compile(r"~([A-Za-z0-9._-]*)(?=[/: \t\n;&|()<>]|\Z)")
 _ANSI: Final = re.compile(
     r"\\(?:x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL
 )
@@ -196,6 +200,8 @@ class Lexer(Scanner):
             if isinstance(error, IncompleteScript):
                 error.bash = "unexpected EOF while looking for matching `)'"
             raise error
+        if self.is_bash and self.documents:
+            self.read_open_documents()
         self.documents = documents
         return script
 
@@ -367,13 +373,32 @@ class Lexer(Scanner):
         return self.word("}"), None
 
     def here_document(self, *, strips_tabs: bool) -> HereDocument:
-        """Parse the delimiter of a here-document."""
-        word = self.next_word()
-        delimiter = "".join(part.text for part in word if isinstance(part, Text))
-        expands = not any(isinstance(part, Text) and part.quoted for part in word)
+        """Parse the delimiter of a here-document, in which nothing is expanded."""
+        self.skip_blanks()
+        start = self.position
+        match = _DELIMITER.match(self.text, start)
+        assert match is not None
+        self.position = match.end()
+        if self.is_bash or self.position == start or self.peek() in "\"'":
+            self.position = start
+            self.next_word()
+        text = self.text[start : self.position]
+        pieces = [*_DELIMITER_PIECE.finditer(text)]
+        delimiter = "".join(_unquoted(piece) for piece in pieces)
+        expands = all(piece[3] is not None for piece in pieces)
         document = HereDocument(delimiter=delimiter, expands=expands, strips_tabs=strips_tabs)
         self.documents.append(document)
         return document
+
+
+def _unquoted(piece: re.Match[str]) -> str:
+    """Return a piece of the delimiter of a here-document without its quotes."""
+    single, double, plain = piece.groups()
+    if plain is not None:
+        return plain
+    if double is not None:
+        return _ESCAPED_IN_QUOTES.sub(r"\1", double)
+    return piece[0][1:] if single is None else single
 
 
 def _ansi_character(match: re.Match[str]) -> str:

@@ -139,6 +139,16 @@ class Scanner:
         for document in documents:
             document.text = self._read_document(document)
 
+    def read_open_documents(self) -> None:
+        """Consume the here-documents that are open where a substitution ends: bash reads them from the next line on."""
+        position, end = self.position, self.text.find("\n", self.position) + 1
+        self.position = end - 1 if end else len(self.text)
+        self.end_line()
+        self._joined_lines += [end] * self.text.count("\n", end, self.position)
+        self.text = self.text[: end or None] + self.text[self.position :]
+        self._joined_span = self._joined_span[0], min(self._joined_span[1], end)
+        self.position = position
+
     def is_at_end(self) -> bool:
         """Skip blanks and a comment; return whether the text ends there."""
         self.skip_blanks()
@@ -237,12 +247,14 @@ class Scanner:
             end = len(self.text) if end < 0 else end
             line = self.text[self.position : end]
             self.position = min(end + 1, len(self.text))
-            line = line.lstrip("\t") if document.strips_tabs else line
             while document.expands and _continues(line) and self.position < len(self.text):
                 end = self.text.find("\n", self.position)
                 end = len(self.text) if end < 0 else end
+                if document.strips_tabs and not self.is_bash and line != "\\":
+                    line = line.lstrip("\t")  # bash removes tabs from the joined line
                 line = line[:-1] + self.text[self.position : end]
                 self.position = min(end + 1, len(self.text))
+            line = line.lstrip("\t") if document.strips_tabs else line
             if line == document.delimiter:
                 break
             ends = self.is_bash or self.text.endswith("\n") or self.position < len(self.text)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from .lexer import Lexer
-from .syntax import Assignment, Command, Redirect, ShellSyntaxError, SimpleCommand, Word
+from .scanner import BREAKS
+from .syntax import Assignment, Command, Part, Redirect, ShellSyntaxError, SimpleCommand, Text, Word
 
 _REDIRECT: Final = re.compile(
     r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|>>|>&|<&|>\||&>>|&>|[<>](?!\())"
@@ -71,7 +72,11 @@ def _assignment(lexer: Lexer) -> Assignment | None:
     appends = operator == "+="
     if lexer.peek() == "(" and index is None:
         lexer.position += 1
-        return Assignment(name=match[1], elements=_elements(lexer), appends=appends)
+        elements = _elements(lexer)
+        if lexer.position >= len(lexer.text) or lexer.peek() in BREAKS:
+            return Assignment(name=match[1], elements=elements, appends=appends)
+        value = (*_text_of(elements), *lexer.word(in_assignment=True))
+        return Assignment(name=match[1], value=value, appends=appends)
     return Assignment(name=match[1], index=index, value=lexer.word(in_assignment=True), appends=appends)
 
 
@@ -93,6 +98,16 @@ def _elements(lexer: Lexer) -> Sequence[tuple[Word | None, Word]]:
             else:
                 lexer.position, index = start, None
         elements.append((index, lexer.next_word() if index is None else lexer.word()))
+
+
+def _text_of(elements: Sequence[tuple[Word | None, Word]]) -> Word:
+    """Return the elements of an array as the text that they are for bash with something behind the parenthesis."""
+    parts: list[Part] = [Text("(", quoted=True)]
+    for number, (index, word) in enumerate(elements):
+        parts += [Text(" ", quoted=True)] if number else ()
+        parts += () if index is None else (Text("[", quoted=True), *index, Text("]=", quoted=True))
+        parts += word
+    return (*parts, Text(")", quoted=True))
 
 
 def parse_redirects(lexer: Lexer) -> Sequence[Redirect]:

@@ -115,7 +115,12 @@ def _insert_document(script, position, document):
 
 
 def _with_layout(script, position):
-    yield from (_insert(script, position, piece) for piece in PIECES)
+    """Yield the variants, but for those with a here-document whose command goes to the background: nobody waits for it."""
+    has_document = "<<" in script
+    if has_document and script[max(position - 1, 0) : position + 1] == "&&":
+        return
+    pieces = (piece for piece in PIECES if not (has_document and piece.startswith("&")))
+    yield from (_insert(script, position, piece) for piece in pieces)
     yield from (_insert_document(script, position, document) for document in DOCUMENTS)
 
 

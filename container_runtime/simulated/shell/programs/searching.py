@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import check, contains_match_of
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
+from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem, IsFolder
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.posix_matches import SearchSteps, find_matches
 from mockube.container_runtime.simulated.shell.process import (
@@ -144,7 +144,13 @@ def _search_all(process: Process, options: ProgramOptions, expression: str, name
 def _search(process: Process, file: "_FileSearch") -> Steps:
     """Search a file, or the standard input as it arrives, up to the last line that matters."""
     if file.name != "-":
-        yield from _feed(file, (yield from inputs.read_path(process, file.name)))
+        try:
+            data = yield from inputs.read_path(process, file.name)
+        except IsFolder:
+            if process.host.has_gnu_programs:
+                raise
+            data = b""  # as busybox reads it
+        yield from _feed(file, data)
     else:
         while not file.is_done and (block := (yield from read_input(inputs.BLOCK))):
             yield from _feed(file, block)
