@@ -104,7 +104,7 @@ def _parse_document(document: Parsed) -> Iterator[Parsed]:
         elif items:
             for number, (text, index) in enumerate(items, 1):
                 item = replace(_item(document, number), text=text, first_line=document.first_line + index)
-                yield _parse_item(item, value.tree)
+                yield from _flattened(_parse_item(item, value.tree))
         else:
             trees = [with_kind(tree, value.tree) for tree in value.tree.get("items") or ()]
             yield from _items(document, value, trees, "items")
@@ -116,7 +116,23 @@ def _items(document: Parsed, value: LoadedDocument, trees: Sequence[Any], *path:
     """Yield the items of a list in a document; the list is at the path."""
     for number, tree in enumerate(trees, 1):
         loaded = LoadedDocument(tree, value.strict_errors if number == 1 else ())
-        yield replace(_with_value(_item(document, number), loaded), path=(*path, number - 1))
+        yield from _flattened(replace(_with_value(_item(document, number), loaded), path=(*path, number - 1)))
+
+
+def _flattened(item: Parsed) -> Iterator[Parsed]:
+    """Yield an item of a list, or the items of the list that it is, which have its number."""
+    if not is_list(item.tree):
+        yield item
+        return
+    for index, tree in enumerate(item.tree.get("items") or ()):
+        yield from _flattened(
+            replace(
+                item,
+                tree=with_kind(tree, item.tree),
+                path=(*item.path, "items", index),
+                strict_errors=item.strict_errors if index == 0 else (),
+            )
+        )
 
 
 def _item(document: Parsed, number: int) -> Parsed:

@@ -81,6 +81,19 @@ def test_items_of_list_with_metadata_are_read():
     assert documents_of(data) == [("f: document 1, item 1", config_map("a"))]
 
 
+@pytest.mark.parametrize("encode", [orjson.dumps, text_of])
+def test_list_in_list_is_read_as_its_items(encode):
+    inner = {"apiVersion": "v1", "kind": "List", "items": [config_map("a"), config_map("b")]}
+    typed = {"apiVersion": "v1", "kind": "ConfigMapList", "items": [{"metadata": {"name": "c"}}]}
+    tree = {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [inner, config_map("d"), typed, {**inner, "items": []}],
+    }
+    found = [(each.tree["metadata"]["name"], each.origin.item) for each in read(encode(tree), "f")]
+    assert found == [("a", 1), ("b", 1), ("d", 2), ("c", 3)]
+
+
 @pytest.mark.parametrize("kind", ["Menu", "AllowList"])
 def test_object_with_own_items_field_is_no_list(kind):
     tree = {
