@@ -23,8 +23,8 @@ _FEW_ZEROS: Final = 4096
 PROC: Final = "/proc"
 _ROOT_LINK: Final = "/root"
 """The link in the folder of a process in /proc that leads to its files."""
-_EMPTY_FOLDERS: Final = ("/tmp/",)  # noqa: S108 - of a simulated container
-"""Folders that are empty in images."""
+_EMPTY_FOLDERS: Final = ("/tmp/", "/run/secrets", "/var/run/secrets")  # noqa: S108 - of a simulated container
+"""The beginnings of paths that images do not have: those of secrets exist only where something is mounted."""
 _FOLDERS_OF_ROOT: Final = (
     "/bin/", "/boot/", "/lib/", "/lib64/", "/proc/", "/root/", "/sbin/", "/sys/", "/usr/bin/", "/usr/lib/", "/usr/local/bin/", "/usr/local/lib/",
     "/usr/sbin/", "/usr/share/",

@@ -25,8 +25,8 @@ from .variables import ShellVariable
 
 _INTERRUPTED: Final = 130
 """The status of a command that SIGINT ends."""
-_NO_INTERPRETER: Final = 255
-"""The exit code of runc's process if the interpreter of a script does not exist."""
+_NOT_EXECUTED: Final = 255
+"""The exit code of runc's process if the kernel does not execute a file: its interpreter does not exist, or it names none."""
 _BASH: Final = frozenset({"bash", "zsh"})
 _BASH_VERSION: Final = ("5", "2", "15", "1", "release", "x86_64-pc-linux-gnu")
 
@@ -57,13 +57,12 @@ def _start(process: Process) -> Run:
     if problem := start_problem(process):
         raise StartError(problem)
     try:
-        program = find_program(process)
+        program = find_program(process, "")
     except CommandNotFound as error:
         if process.host.files.knows(process.host.files.resolve(process.path(name))):
-            yield process.report(
-                f"exec {name}: no such file or directory"
-            )  # the kernel's words about its interpreter
-            return _NO_INTERPRETER if error.code == NOT_FOUND else error.code
+            problem = "no such file or directory" if error.code == NOT_FOUND else str(error).lower()
+            yield process.report(f"exec {name}: {problem}")  # the kernel's words about its interpreter
+            return _NOT_EXECUTED
         raise UnknownProgram(name) from None
     short_name = name.rpartition("/")[2]
     process.path_name = name if "/" in name else ""

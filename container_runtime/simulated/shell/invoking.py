@@ -1,5 +1,6 @@
 """The search for programs: those that are simulated, and scripts in files."""
 
+import re
 from posixpath import join
 from typing import Final
 
@@ -38,6 +39,7 @@ _FOLDERS_OF_SYSTEMS: Final = frozenset(
 _FILES_OF_SYSTEMS: Final = frozenset(
     ["/etc/group", "/etc/hostname", "/etc/hosts", "/etc/os-release", "/etc/passwd", "/etc/resolv.conf"]
 )
+_BLANKS: Final = re.compile(r"[ \t]+")
 _FOLDERS: Final = frozenset(DEFAULT_PATH.split(":"))
 
 
@@ -52,7 +54,7 @@ class CommandNotFound(WordedError):
 def find_program(process: Process, shell: str = "sh", *, is_builtin: bool = False) -> Program:
     """Return a program by its name or path; raise `CommandNotFound`, or `UnknownProgram` if the host is strict.
 
-    A script that names no interpreter runs in the `shell`. A builtin of the shell needs no program of the image.
+    A script that names no interpreter runs in the `shell`; the kernel, without one, does not execute it. A builtin of the shell needs no program of the image.
     """
     name = process.argv[0]
     if not name:
@@ -165,21 +167,20 @@ def _file_program(process: Process, path: str, shell: str) -> Program:
     if not entry.mode & 0o111:
         raise CommandNotFound("Permission denied", code=NOT_EXECUTABLE)
     data = (entry if entry.is_unkept else files.content(path)).data or b""
-    if entry.is_unkept or b"\0" in data[:MAX_SHEBANG]:
+    if entry.is_unkept or b"\0" in data[:MAX_SHEBANG] or not (shell or data.startswith(b"#!")):
         raise CommandNotFound(
             "Exec format error", "cannot execute binary file: Exec format error", code=NOT_EXECUTABLE
         )
     argv = [shell]
     if data.startswith(b"#!"):
         line = data[2:MAX_SHEBANG].partition(b"\n")[0].decode("utf-8", "replace")
-        argv = line.split(None, 1) or ["sh"]
-        argv = [argv[0], *(argument.strip() for argument in argv[1:])]
-        if argv[0].rpartition("/")[2] == "env" and len(argv) > 1:
+        argv = _BLANKS.split(line.strip(" \t"), maxsplit=1)
+        if argv[0].rpartition("/")[2] == "env" and len(argv) > 1 and not argv[1].endswith("\r"):
             argv = argv[1].removeprefix("-S").split()
     name = process.name if "/" in process.name else path
     interpreter = process.with_arguments([*argv, name, *process.arguments])
     program = process.host.programs.get(argv[0].rpartition("/")[2])
-    is_missing = is_absent(process, argv[0])
+    is_missing = argv[0].endswith("\r") or is_absent(process, argv[0])
     if program is None or is_missing:
         if process.host.is_strict and not is_missing:
             raise UnknownProgram(argv[0])

@@ -96,6 +96,9 @@ def test_script_of_an_object_runs_live(program, is_live):
     [
         ("/cfg/run", 0o755, "#!/bin/sh\nexit 3\n", 3, None),
         ("/cfg/run", 0o755, "#!/bin/bash\nexit 3\n", 255, None),
+        ("/cfg/run", 0o755, "exit 3\n", 255, None),
+        ("/cfg/run", 0o755, "#!/bin/sh\r\nexit 3\n", 255, None),
+        ("/cfg/run", 0o755, "#!/usr/bin/env sh\r\nexit 3\n", 127, None),
         ("/cfg/run", 0o644, "#!/bin/sh\nexit 3\n", None, 'exec: "/cfg/run": permission denied'),
         ("/cfg", 0o755, "", None, 'exec: "/cfg": is a directory'),
     ],
@@ -107,6 +110,22 @@ def test_script_of_an_object_ends_as_its_file_demands(program, mode, text, code,
     references = References(config_maps={"m": {"data": {"run": text}}})
     host = host_of(IMAGES, tree, main, references, datetime(2030, 1, 1, tzinfo=UTC))
     assert end_of(main_command(IMAGES, tree, main, references, host)) == (code or problem)
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("cat /var/run/secrets/kubernetes.io/serviceaccount/token", 1),
+        ("test -e /run/secrets", 1),
+        ("printf 'exit 3\n' > /tmp/s; chmod +x /tmp/s; /tmp/s", 3),
+        ("printf '#!/bin/sh\r\nexit 3\n' > /tmp/s; chmod +x /tmp/s; /tmp/s", 127),
+    ],
+)
+def test_script_sees_the_files_that_its_container_has(script, code):
+    main = container(script)
+    tree = pod(main, restartPolicy="Never")
+    host = host_of(IMAGES, tree, main, References(), datetime(2030, 1, 1, tzinfo=UTC))
+    assert end_of(main_command(IMAGES, tree, main, References(), host)) == code
 
 
 @pytest.mark.parametrize(
