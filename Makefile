@@ -68,6 +68,12 @@ cov: environment ## Run every test and list the lines that were not covered
 	@"$(BIN)/coverage" combine --quiet
 	@"$(BIN)/coverage" report
 
+records: environment ## Record what controllers, pods and scripts do now, after a change of it that is meant: read what differs before you commit it
+	@"$(BIN)/python" -m tests.support.controllers.random_walks
+	@"$(BIN)/python" -m tests.support.controllers.random_inputs
+	@"$(BIN)/python" -m tests.support.controllers.random_pods
+	@"$(BIN)/python" -m judges.differential.shell --retrace tests/unit/container_runtime/simulated/shell/recorded_*.jsonl
+
 compose-test: environment ## Run compose.yaml on a Docker engine, start an engine if none is running, and kill its containers
 	@"$(BIN)/python" -m tools.compose_test "$(CACHE)/compose-test"
 
@@ -182,4 +188,4 @@ lock: environment ## Generate requirements/ from pyproject.toml; ARGS=--upgrade 
 clean: ## Remove all generated files
 	@rm -rf "$(VENV)" .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 
-.PHONY: help setup environment runtime up check unit test browser browser-if-possible test-all slow flaky conformance compose-test compose-packages cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons podnetwork suites operators explorer definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean
+.PHONY: help setup environment runtime up check unit test browser browser-if-possible test-all slow flaky conformance records compose-test compose-packages cov fuzz differential shell-differential scheduling-differential record e2e charts tasks lessons podnetwork suites operators explorer definitions minor dist image sizes bench bench-growth bench-ratios hostile fmt lint types imports flags python-api fidelity lock clean
