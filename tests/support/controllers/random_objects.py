@@ -534,7 +534,7 @@ FIELDS = {
                 (running_status, running_status, _final_status(0), _final_status(1), _final_status(42)),
             )
         ]
-        * 3,
+        * 12,
         (("status", "phase"), ("Pending", "Running", "Succeeded", "Failed")),
         *[
             (
