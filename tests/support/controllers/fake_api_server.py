@@ -115,14 +115,18 @@ class FakeApiServer:
 
     def execute_one(self, plan, key=None):
         """Execute a plan; return the next one."""
-        error, self._writes = None, []
-        try:
-            self._execute(plan.actions, key)
-        except status.ApiError as problem:
-            error = problem
-        self._execute(plan.last(error), key)
-        self._first_error = self._first_error or error
+        self._writes = []
+        error = self._error_of(plan.actions, key)
+        last_error = self._error_of(plan.last(error), key)
+        self._first_error = self._first_error or error or last_error
         return plan.then(PlanResult(error=error, writes=tuple(self._writes)))
+
+    def _error_of(self, actions, key):
+        try:
+            self._execute(actions, key)
+        except status.ApiError as problem:
+            return problem
+        return None
 
     def begin(self, key, actions):
         """Execute only the first actions of a plan, like a manager that is refused the next one or is killed."""

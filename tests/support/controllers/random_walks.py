@@ -13,7 +13,7 @@ from pathlib import Path
 
 import orjson
 
-from mockube.apimachinery import meta
+from mockube.apimachinery import meta, status
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.schema import minors
@@ -24,6 +24,7 @@ from mockube.client.queue.reconcile_loop import RequeueWithBackoff
 from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
 from mockube.controller_manager.catalog import CONTROLLERS
+from mockube.controller_manager.control.actions import Adopt, Confirm, Release, RemoveFinalizer
 from mockube.controller_manager.controllers.devicetainteviction.controller import device_taint_eviction
 from mockube.controller_manager.controllers.resourceclaim.controller import resource_claims
 from mockube.controller_manager.controllers.rootca.controller import root_ca
@@ -60,9 +61,11 @@ class Walk(FakeApiServer):
         self.resources = [*dict.fromkeys(watch.resource for watch in controller.watches)]
         self.primary = self.resources[0]
         self.lines = []
+        self._has_errors = False
         for resource in self.resources:
             for _ in range(PRESENT.get(resource, 2)):
                 self._add(resource)
+        self._has_errors = seed % 2 == 1
 
     def choose(self, values):
         return values[int.from_bytes(self.random.bytes(4)) % len(values)]
@@ -109,6 +112,23 @@ class Walk(FakeApiServer):
             for resource in sorted(self.objects, key=lambda it: it.plural)
         ]
         return hashlib.sha256(orjson.dumps(state, option=orjson.OPT_SORT_KEYS)).hexdigest()[:8]
+
+    # --- errors of the server
+
+    def _may_refuse(self):
+        return self._has_errors and self.choose(range(12)) == 0
+
+    def _execute(self, actions, key=None):
+        for action in actions:
+            if isinstance(action, _REFUSED) and self._may_refuse():
+                raise status.conflict(self.primary.group_resource, "x", "it was changed")
+            super()._execute((action,), key)
+
+    def _effect(self, action, verb, body, effect):
+        def refuse(resource, body):
+            raise status.conflict(resource.group_resource, meta.name(body), "it was changed")
+
+        super()._effect(action, verb, body, refuse if self._may_refuse() else effect)
 
     # --- changes
 
@@ -174,6 +194,9 @@ class Walk(FakeApiServer):
         new = self.put(resource, meta.with_metadata(old, deletionTimestamp=format_time(self.clock.now())))
         return f"delete {resource.plural} {meta.name(old)}", resource, old, new
 
+
+_REFUSED = (Adopt, Confirm, Release, RemoveFinalizer)
+"""The actions that the server refuses at times in every other walk, besides those with an `EventTemplate`."""
 
 _CHANGES = (
     *[Walk._change] * 14,
