@@ -48,6 +48,11 @@ class Removals:
         )
         for function in self._functions[file, site.owner, site.first_line]:
             function.__code__ = new
+        # The functions that it has made already, such as those of a table.
+        for code in _inner_codes(new):
+            for function in self._functions.get((file, code.co_qualname, code.co_firstlineno), ()):
+                if function.__code__.co_freevars == code.co_freevars:
+                    function.__code__ = code
 
     def _change_table(self, site: Site) -> None:
         tree = self._changed_tree(site)
