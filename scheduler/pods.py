@@ -33,7 +33,6 @@ def pod_change_affects_scheduling(old: PodView, new: PodView, profiles: Containe
     return (
         # Most changes are those of pods that have a node: their specs need not be compared.
         not should_schedule(new, profiles)
-        or old.deleting != new.deleting
         or old.labels != new.labels
         or old.node != new.node
         or old.object["spec"] != new.object["spec"]

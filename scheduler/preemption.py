@@ -152,15 +152,15 @@ def _aggregate(errors: Iterable[str]) -> str:
 
 
 def _may_help(node: NodeInfo, feasible_nodes: FeasibleNodes) -> bool:
-    rejection = feasible_nodes.rejections.get(node.name)
-    is_unresolvable = rejection is not None and rejection.is_unresolvable
+    is_unresolvable = feasible_nodes.rejections[node.name].is_unresolvable
     return feasible_nodes.prefilter_rejection is None and not is_unresolvable
 
 
 def _candidates_of(profile: Profile, nodes: int) -> int | None:
     """Return the number of candidates that are enough; None if all are compared."""
-    if profile.preemption is None or not profile.limits_candidates:
+    if not profile.limits_candidates:
         return None
+    assert profile.preemption is not None  # else no preemption is tried
     return profile.preemption.candidates_of(nodes)
 
 
@@ -173,13 +173,8 @@ def _eligibility_problem(pod: PodInfo, snapshot: ClusterSnapshot, feasible_nodes
     if pod.spec.get("preemptionPolicy") == "Never":
         return _POLICY_NEVER
     name = nominated_node(pod.view.object)
-    rejection = feasible_nodes.rejections.get(name)
     node = next((candidate for candidate in snapshot.nodes if candidate.name == name), None)
-    if (
-        node is None
-        or feasible_nodes.prefilter_rejection is not None
-        or (rejection is not None and rejection.is_unresolvable)
-    ):
+    if node is None or not _may_help(node, feasible_nodes):
         return ""  # The nominated node does not fit any more.
     is_waiting = any(other.priority < pod.priority and _is_preempted(other) for other in node.pods.values())
     return _VICTIMS_TERMINATING if is_waiting else ""

@@ -214,7 +214,7 @@ class SchedulingQueue:
     def _activate(self, queued_pod: _QueuedPod) -> None:
         _cancel_timer(queued_pod)
         self._in_backoff.pop(queued_pod.key, None)
-        if self._is_queued(queued_pod) and not queued_pod.is_active:
+        if not queued_pod.is_active:
             queued_pod.is_active = True
             heapq.heappush(self._active, queued_pod)
             self._wake.set()

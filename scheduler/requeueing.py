@@ -276,10 +276,10 @@ def _matches(term: AffinityTerm, view: PodView) -> bool:
 
 
 def _is_claim_of(pod: PodInfo, event: ClusterEvent) -> bool:
-    claim = event.new or event.old
-    if meta.namespace(claim) != pod.view.key.namespace:
+    """Return whether the pod uses a claim, or owns it."""
+    if meta.namespace(event.new) != pod.view.key.namespace:
         return False
-    return meta.name(claim) in pod.claims or meta.is_controlled_by(claim, pod.view.object)
+    return meta.name(event.new) in pod.claims or meta.is_controlled_by(event.new, pod.view.object)
 
 
 _Row = tuple[str, Action, Hint | None]

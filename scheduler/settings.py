@@ -52,8 +52,6 @@ def settings_for(file: Path | None, objects: Sequence[object], gates: FeatureGat
 
 
 def _extenders_of(configuration: KubeSchedulerConfiguration) -> tuple["ExtenderAccess", ...]:
-    if not configuration.extenders:
-        return ()
     from .config.extender_access import access_of  # noqa: PLC0415 - rarely needed
 
     return tuple(map(access_of, configuration.extenders))

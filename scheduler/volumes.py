@@ -344,7 +344,8 @@ def is_reachable(volume: ReadOnlyTree, node: ReadOnlyTree) -> bool:
 def _provision(claim: ReadOnlyTree, node: ReadOnlyTree, storage: Storage) -> ClaimBinding | str:
     """Return the binding of a claim for which a volume is provisioned on the node, or why none can be."""
     storage_class = class_of(claim, storage)
-    if storage_class is None or storage_class.get("provisioner", NO_PROVISIONER) == NO_PROVISIONER:
+    assert storage_class is not None  # it says that the claim waits for its consumer
+    if storage_class["provisioner"] == NO_PROVISIONER:
         return NO_VOLUME
     topologies: Sequence[ReadOnlyTree] = storage_class.get("allowedTopologies") or ()
     if topologies and not any(matches_term(_as_term(topology), node) for topology in topologies):
@@ -361,8 +362,7 @@ def _provision(claim: ReadOnlyTree, node: ReadOnlyTree, storage: Storage) -> Cla
 def topology_selectors(claim: ReadOnlyTree, storage: Storage) -> Iterator[ReadOnlyTree]:
     """Yield what selects the nodes on which a volume can be provisioned for a claim: by the class, or by free storage."""
     storage_class = class_of(claim, storage)
-    if storage_class is None or storage_class.get("provisioner", NO_PROVISIONER) == NO_PROVISIONER:
-        return
+    assert storage_class is not None  # as above
     yield from storage_class.get("allowedTopologies") or ()
     if _has_capacities(claim, storage_class, storage):
         for capacity in storage.capacities.all():

@@ -297,10 +297,8 @@ def _volume_binding(path: Path, plugin_args: args.VolumeBindingArgs, gates: Feat
     if plugin_args.bind_timeout_seconds < 0:
         detail = "invalid BindTimeoutSeconds, should not be a negative value"
         yield invalid(path.child("bindTimeoutSeconds"), plugin_args.bind_timeout_seconds, detail)
-    if plugin_args.shape is None:
-        return
-    if gates.is_on("StorageCapacityScoring"):
-        yield from _shape(path.child("shape"), plugin_args.shape or args.FALLING_SHAPE)
+    if plugin_args.shape and gates.is_on("StorageCapacityScoring"):
+        yield from _shape(path.child("shape"), plugin_args.shape)
     elif plugin_args.shape:
         detail = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"
         yield forbidden(path.child("shape"), detail)

@@ -40,7 +40,7 @@ class ExtendedResourceClasses:
             return
         resource = _resource_of(change.new)
         other = self.by_resource.get(resource)
-        if resource and other is not None and not _is_preferred(change.new, other):
+        if other is not None and not _is_preferred(change.new, other):
             return  # Before the old names are removed, as upstream's updateResourceName2class does.
         if change.old is not None:
             self._remove(change.old)

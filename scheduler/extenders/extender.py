@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.gotext import quote
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.connections import Address, ConnectionBroken, Connections, NotConnected
@@ -206,9 +207,7 @@ def _encode(url: str, body: bytes) -> bytes:
 
 def _node_of(tree: ReadOnlyTree) -> NodeInfo:
     """Return a node as upstream makes one of a response: without pods and images, so that scores do not count these."""
-    metadata = tree.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    node = NodeInfo(name if isinstance(name, str) else "")
+    node = NodeInfo(meta.name(tree) if tree.get("metadata") else "")
     node.set_node(tree)
     node.images = {}
     return node
