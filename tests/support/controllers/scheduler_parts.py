@@ -57,8 +57,8 @@ class CountedForgets:
         self.forgets += 1
 
 
-class SchedulerParts:
-    """The state, the queue and the event handlers of a scheduler; tests make the other parts that they need."""
+class SchedulerContext:
+    """The context of a scheduler over informers that a test fills."""
 
     def __init__(self):
         self.clock, self.client, self.recorded = SteppedClock(), RecordingClient(), RecordedEvents()
@@ -72,10 +72,6 @@ class SchedulerParts:
             recorder=self.recorded,
             metrics=Metrics(self.clock),
         )
-        self.state = ClusterState(self.informers, DEFAULT_SETTINGS.profiles)
-        self.queue = SchedulingQueue(self.clock, is_worth=self.state.pending.is_worth_requeuing)
-        self.algorithm = CountedForgets()
-        self.handlers = EventHandlers(self.informers, self.state, self.queue, self.algorithm)
 
     def put(self, *trees, resource=kinds.PODS):
         for tree in trees:
@@ -88,6 +84,17 @@ class SchedulerParts:
 
     def remove(self, tree):
         self.informers.of(kinds.PODS).remove(tree)
+
+
+class SchedulerParts(SchedulerContext):
+    """The state, the queue and the event handlers of a scheduler; tests make the other parts that they need."""
+
+    def __init__(self):
+        super().__init__()
+        self.state = ClusterState(self.informers, DEFAULT_SETTINGS.profiles)
+        self.queue = SchedulingQueue(self.clock, is_worth=self.state.pending.is_worth_requeuing)
+        self.algorithm = CountedForgets()
+        self.handlers = EventHandlers(self.informers, self.state, self.queue, self.algorithm)
 
     def info(self, tree):
         return PodInfo.of(PodView.of(tree), self.state.gates)

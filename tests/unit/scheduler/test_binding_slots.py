@@ -41,3 +41,19 @@ async def test_only_bindings_that_wait_are_cancelled():
     assert waiting.cancelled()
     response.set()
     assert await sending
+
+
+async def test_binding_that_goes_on_after_its_wait_is_not_cancelled():
+    slots, response = BindingSlots(1), asyncio.Event()
+
+    async def wait_and_send():
+        async with slots.left():
+            pass
+        return await response.wait()
+
+    await slots.acquire()
+    binding = asyncio.create_task(wait_and_send())
+    await yield_to_loop()
+    slots.cancel_waiting()
+    response.set()
+    assert await binding

@@ -189,6 +189,14 @@ def test_claim_of_one_pod_at_a_time_is_not_used_twice():
             id="attached volume of a driver with a limit",
         ),
         pytest.param(bound(**reachable(HOST, "a", operator="NotIn")), id="other hosts"),
+        pytest.param(
+            {
+                "claims": [waiting("static")],
+                "classes": [STATIC],
+                "volumes": [volume(f"disk-{number}", storage_class="static") for number in range(101)],
+            },
+            id="very many volumes",
+        ),
     ],
 )
 def test_claims_that_tell_single_nodes_apart_are_left_to_the_reference(storage):
@@ -284,3 +292,15 @@ def test_second_pod_of_a_claim_gets_any_node_of_its_static_volume():
     assert isinstance(found, ClassOfPod)
     assert [one.name for one in find_feasible(info(with_claim("second")), state).feasible] == ["a", "b"]
     assert [one.name for one in best_of(found, state)] == ["a", "b"]
+
+
+def test_node_that_claims_name_may_be_rejected_for_another_reason():
+    cluster = Cluster({"claims": [claim(volume="disk")], "volumes": [volume(on="c")]})
+    found, state = cluster.find(with_claim())
+    assert [one.name for one in best_of(found, state)] == ["c"]
+    cluster.cache.set_node(node("c", zone="y", unschedulable=True))
+    found, state = cluster.find(with_claim())
+    assert best_of(found, state) == []
+    cluster.cache.remove_node("c")
+    found, state = cluster.find(with_claim())
+    assert best_of(found, state) == []

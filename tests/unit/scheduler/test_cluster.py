@@ -4,8 +4,10 @@ import pytest
 
 from mockube.apimachinery.labels import from_label_selector
 from mockube.client.podview import PodView
+from mockube.client.resources import Key
 from mockube.scheduler.cluster import SchedulerCache
-from tests.support.controllers.scheduler_objects import HOST, info, node, pod
+from tests.support.controllers.scheduler_objects import HOST, apart, info, node, pod, term
+from tests.support.controllers.scheduler_volumes import uses
 
 DELETED = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
@@ -152,3 +154,89 @@ def test_mark_of_a_node_makes_it_the_last_change_if_it_is_known():
     assert (cache.generation, [*cache._generations]) == (before, ["a", "b"])
     cache.mark_changed("a")
     assert (cache.generation, [*cache._generations]) == (before + 1, ["b", "a"])
+
+
+def with_images(name, **sizes):
+    images = [{"names": [image], "sizeBytes": size} for image, size in sizes.items()]
+    return node(name, status={"images": images})
+
+
+def test_images_are_known_with_their_nodes():
+    cache = SchedulerCache()
+    cache.set_node(with_images("a", app=1, db=2))
+    cache.set_node(with_images("b", app=3))
+    assert cache.image_sizes("app") == {"a": 1, "b": 3}
+    cache.set_node(with_images("a", db=2))
+    assert (cache.image_sizes("app"), cache.image_sizes("db")) == ({"b": 3}, {"a": 2})
+    cache.remove_node("b")
+    assert cache.image_sizes("app") == {}
+    assert [*cache._images] == ["db"]
+
+
+def test_users_of_a_claim_are_the_nodes_of_its_pods():
+    cache, claim = cache_of("a", "b"), Key("default", "data")
+    for name, at in (("one", "a"), ("two", "a"), ("three", "b")):
+        cache.update_pod(PodView.of(pod(name, **uses("data"))), at)
+    assert {*cache.users_of_claim(claim)} == {"a", "b"}
+    cache.remove_pod("three")
+    cache.remove_pod("one")
+    assert {*cache.users_of_claim(claim)} == {"a"}
+    cache.remove_pod("two")
+    assert (cache.users_of_claim(claim), cache._claim_users) == ({}, {})
+    assert cache.users_of_claim(Key("other", "data")) == {}
+
+
+def test_topology_keys_are_those_of_the_terms_of_pods():
+    cache = cache_of("a")
+    terms = apart(term("zone", WEB), term("rack", WEB))
+    update(cache, "a", affinity=terms)
+    cache.update_pod(PodView.of(pod("other", affinity=apart(term("zone", WEB)))), "a")
+    assert cache.topology_keys == {"zone", "rack"}
+    cache.remove_pod("web")
+    assert cache.topology_keys == {"zone"}
+    cache.remove_pod("other")
+    assert cache.topology_keys == frozenset()
+
+
+def test_changes_of_nodes_are_listed_since_a_generation():
+    cache = cache_of("a", "b", "c")
+
+    def changed(change):
+        before = cache.generation
+        change()
+        return {*cache.changed_since(before)}
+
+    assert changed(lambda: cache.set_node(node("a"))) == set(), "nothing that a decision reads"
+    assert changed(lambda: cache.set_node(node("a", cpu="9"))) == {"a"}
+    assert changed(lambda: cache.set_node(node("a", cpu="9", labels={HOST: "x"}))) == {"a"}
+    assert changed(lambda: update(cache, "b")) == {"b"}
+    assert changed(lambda: update(cache, "c")) == {"b", "c"}
+    assert changed(lambda: cache.remove_pod("web")) == {"c"}
+    assert changed(lambda: cache.remove_node("b")) == {"b"}
+    assert changed(lambda: cache.set_node(node("d"))) == {"d"}
+
+
+def test_nodes_of_a_hostname_are_found():
+    cache = cache_of("a", "b")
+    cache.set_node(node("c", labels={HOST: "a"}))
+    assert sorted(cache.nodes_of_hosts(["a", "none"])) == ["a", "c"]
+    cache.remove_node("a")
+    assert [*cache.nodes_of_hosts(["a", "b"])] == ["c", "b"]
+
+
+def test_nodes_that_are_known_are_listed_in_turn():
+    cache = SchedulerCache()
+    for name, zone in (("a", "x"), ("b", "x"), ("c", "y")):
+        cache.set_node(node(name, zone=zone))
+    assert [one.name for one in cache.nodes_in_turn()] == ["a", "c", "b"]
+    update(cache, "unknown")
+    assert [one.name for one in cache.nodes_in_turn()] == ["a", "c", "b"]
+    cache.set_node(node("d", zone="y"))
+    assert [one.name for one in cache.nodes_in_turn()] == ["a", "c", "b", "d"]
+
+
+def test_sizes_are_the_numbers_of_nodes_and_pods():
+    cache = cache_of("a", "b")
+    update(cache, "a")
+    cache.assume_pod(info(pod("other")), "b")
+    assert cache.sizes() == {"nodes": 2, "pods": 2, "assumed_pods": 1}

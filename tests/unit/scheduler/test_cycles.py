@@ -16,7 +16,7 @@ from mockube.scheduler.choice import FeasibleNodes
 from mockube.scheduler.failure import SchedulingFailure
 from mockube.scheduler.failure_handler import FailureHandler
 from mockube.scheduler.monitor import SchedulerMonitor
-from mockube.scheduler.preemption import Candidate
+from mockube.scheduler.preemption import Candidate, Preemption
 from mockube.scheduler.preemption_executor import PreemptionExecutor, PreemptionsInProgress
 from mockube.scheduler.profiles import DEFAULT_SETTINGS
 from mockube.scheduler.reporting import PodReporter
@@ -25,6 +25,7 @@ from mockube.scheduler.volumes import ClaimBinding
 from tests.support.controllers.scheduler_objects import node, pod
 from tests.support.controllers.scheduler_parts import RecordingClient, SchedulerParts
 from tests.support.event_loop import yield_to_loop
+from tests.support.metric_samples import sample_value
 
 WEB = Key("default", "web")
 
@@ -40,9 +41,9 @@ class Cycles(SchedulerParts):
         self.scheduling = self.scheduling_by(SchedulingAlgorithm(self.state.cache, monitor, None))
         self.binding = self.binding_by(Binder(context, BindingSlots(1), None))
 
-    def scheduling_by(self, algorithm):
+    def scheduling_by(self, algorithm, extenders=None):
         failures = FailureHandler(
-            self.context, self.state, self.preemptions, None, self.reporter, self.monitor
+            self.context, self.state, self.preemptions, extenders, self.reporter, self.monitor
         )
         return SchedulingCycle(self.context, self.state, self.queue, algorithm, failures, self.monitor)
 
@@ -89,6 +90,12 @@ async def test_pod_that_was_bound_by_another_needs_no_decision(cycles):
     cycles.put(pod("web", nodeName="a"))
     assert await cycles.scheduling.schedule(key) is None
     assert cycles.client.requests == []
+
+
+async def test_pod_that_is_not_known_leaves_the_queue(cycles):
+    cycles.queue.add(WEB, 0)
+    assert await cycles.schedule() is None
+    assert cycles.pending == {}
 
 
 async def test_pod_that_is_deleted_during_its_decision_gets_no_node(cycles):
@@ -152,6 +159,81 @@ async def test_pod_of_higher_priority_is_nominated_and_evicts(cycles):
     await cycles.preemptions.finish()
     assert ("delete", "pods") in cycles.writes
     assert ("low", "Preempted") in cycles.recorded.reasons
+
+
+class PreemptingExtenders:
+    """Extenders that accept no candidate of a preemption."""
+
+    def __init__(self):
+        self.asked = []
+
+    async def process_preemption(self, _, preemption, __):
+        self.asked += [one.node for one in preemption.candidates]
+        return Preemption(problem="the extender does not want it", keeps_nomination=True)
+
+
+@pytest.mark.parametrize(
+    ("priority", "asked", "problem"),
+    [
+        (1, ["a"], "the extender does not want it"),
+        (9, [], "0/1 nodes are available: 1 No preemption victims found for incoming pod."),
+    ],
+)
+async def test_extenders_are_asked_about_the_candidates_of_a_preemption(cycles, priority, asked, problem):
+    extenders = PreemptingExtenders()
+    cycles.scheduling = cycles.scheduling_by(cycles.scheduling._algorithm, extenders)
+    cycles.put_nodes(node("a", cpu="1"))
+    cycles.put(pod("low", requests={"cpu": "1"}, nodeName="a", priority=priority))
+    cycles.put(pod("web", requests={"cpu": "1"}, priority=5))
+    assert await cycles.schedule() is None
+    assert extenders.asked == asked
+    ((*_, text),) = cycles.recorded.events
+    assert text.endswith(f"preemption: {problem}")
+
+
+@pytest.mark.parametrize("error", [False, True])
+async def test_attempts_to_preempt_are_counted_unless_the_decision_failed(cycles, error):
+    expression = {"key": "a", "operator": "Lt", "values": ["x" if error else "1"]}
+    terms = [{"weight": 1, "preference": {"matchExpressions": [expression]}}]
+    affinity = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": terms}}
+    cycles.put_nodes(node("a"), node("b"))
+    cycles.put(pod("web", affinity=affinity, requests={} if error else {"cpu": "9"}))
+    await cycles.schedule()
+    registry = cycles.context.metrics.registry
+    assert (sample_value(registry, "scheduler_preemption_attempts_total") or 0) == (not error)
+    labels = {"profile": "default-scheduler", "result": "error" if error else "unschedulable"}
+    assert sample_value(registry, "scheduler_schedule_attempts_total", labels) == 1
+
+
+async def test_nomination_stays_while_the_pod_may_not_preempt(cycles):
+    cycles.put_nodes(node("a", cpu="1"))
+    nominated = {"nominatedNodeName": "a"}
+    cycles.put(pod("web", requests={"cpu": "9"}, priority=5, preemptionPolicy="Never", status=nominated))
+    await cycles.schedule()
+    assert [one.view.key for one in cycles.state.nominator.pods_on("a")] == [WEB]
+    ((*_, patch),) = cycles.client.requests
+    assert "nominatedNodeName" not in patch["status"]
+
+
+async def test_finished_bindings_are_forgotten(cycles):
+    await cycles.bind(pod("web"))
+    await yield_to_loop()
+    assert cycles.binding._tasks == set()
+
+
+async def test_binding_is_counted_and_measured(cycles):
+    await cycles.bind(pod("web"))
+    registry = cycles.context.metrics.registry
+    labels = {"profile": "default-scheduler", "result": "scheduled"}
+    assert sample_value(registry, "scheduler_schedule_attempts_total", labels) == 1
+    assert sample_value(registry, "scheduler_pod_scheduling_attempts_sum") == 1
+    labels = {"extension_point": "Bind", "status": "Success", "profile": "default-scheduler"}
+    name = "scheduler_framework_extension_point_duration_seconds_count"
+    assert sample_value(registry, name, labels) == 1
+    cycles.client.error = Conflict("taken")
+    await cycles.bind(pod("other"))
+    labels = {"profile": "default-scheduler", "result": "error"}
+    assert sample_value(registry, "scheduler_schedule_attempts_total", labels) == 1
 
 
 async def test_bound_pod_is_reported_and_stays_assumed_until_the_server_confirms(cycles):
@@ -282,6 +364,95 @@ async def test_end_waits_for_the_bindings_in_progress(cycles):
     response.set()
     await end
     assert binding.done()
+
+
+class SlowDeletions(RecordingClient):
+    """A client whose deletions are not answered before the test says so."""
+
+    def __init__(self):
+        super().__init__()
+        self.deleted, self.go = [], asyncio.Event()
+
+    async def delete(self, _, key, **__):
+        self.deleted.append(key.name)
+        await self.go.wait()
+
+
+async def test_pod_may_be_scheduled_again_once_its_last_victim_terminates(cycles):
+    client = SlowDeletions()
+    in_progress, resumed = cycles.preemptions._in_progress, []
+    executor = PreemptionExecutor(
+        replace(cycles.context, client=client), in_progress, cycles.reporter.recorder_of, resumed.append
+    )
+    cycles.put(pod("first", nodeName="a"), pod("last", nodeName="a"))
+    victims = [cycles.info(pod(name, nodeName="a")) for name in ("first", "last")]
+    preemptor = cycles.info(pod("web", schedulerName="default-scheduler"))
+    executor.preempt(preemptor, Candidate(node="a", victims=victims, pdb_violations=0), [])
+    await yield_to_loop(10)
+    assert (client.deleted, in_progress.is_blocked(WEB)) == (["first"], True)
+    client.go.set()
+    await yield_to_loop(1)
+    client.go.clear()
+    await yield_to_loop(10)
+    assert (client.deleted, in_progress.is_blocked(WEB)) == (["first", "last"], True)
+    cycles.put(
+        pod(
+            "last",
+            nodeName="a",
+            metadata={"deletionTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "2"},
+        )
+    )
+    assert not in_progress.is_blocked(WEB)
+    client.go.set()
+    await executor.finish()
+    assert resumed == [], "an event will come"
+
+
+async def test_pod_is_resumed_if_its_last_victim_has_gone_meanwhile(cycles):
+    resumed = []
+    cycles.preemptions._resume = resumed.append
+    victim = cycles.info(pod("last", nodeName="a"))
+    preemptor = cycles.info(pod("web", schedulerName="default-scheduler"))
+    for known, expected in ((True, []), (False, [WEB])):
+        cycles.put(pod("last", nodeName="a")) if known else cycles.remove(pod("last", nodeName="a"))
+        cycles.preemptions.preempt(preemptor, Candidate(node="a", victims=[victim], pdb_violations=0), [])
+        await cycles.preemptions.finish()
+        assert resumed == expected
+
+
+async def test_victims_that_terminate_are_not_evicted_again(cycles):
+    going = cycles.info(pod("going", nodeName="a", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}))
+    preemptor = cycles.info(pod("web", schedulerName="default-scheduler"))
+    cycles.preemptions.preempt(preemptor, Candidate(node="a", victims=[going], pdb_violations=0), [])
+    await cycles.preemptions.finish()
+    assert (cycles.writes, cycles.preemptions._in_progress.is_blocked(WEB)) == ([], False)
+
+
+async def test_nominations_of_lower_pods_are_cleared_before_an_eviction(cycles, caplog):
+    nominee = cycles.info(pod("nominee"))
+    victim = cycles.info(pod("victim", nodeName="a"))
+    preemptor = cycles.info(pod("web", schedulerName="default-scheduler"))
+    candidate = Candidate(node="a", victims=[victim], pdb_violations=0)
+    cycles.preemptions.preempt(preemptor, candidate, [nominee])
+    await cycles.preemptions.finish()
+    (_, _, key, patch), *_ = cycles.client.requests
+    assert (key.name, patch["status"]) == ("nominee", {"nominatedNodeName": None})
+    cycles.client.error = ServiceUnavailable("no")
+    cycles.preemptions.preempt(preemptor, candidate, [nominee])
+    await cycles.preemptions.finish()
+    assert "clearing the nomination failed: no" in caplog.text
+
+
+async def test_unexpected_error_of_a_preemption_is_counted(cycles, caplog):
+    cycles.client.error = ValueError("a defect")
+    victim = cycles.info(pod("victim", nodeName="a"))
+    preemptor = cycles.info(pod("web", schedulerName="default-scheduler"))
+    cycles.preemptions.preempt(preemptor, Candidate(node="a", victims=[victim], pdb_violations=0), [])
+    await cycles.preemptions.finish()
+    assert cycles.context.metrics.task_restarts.of("scheduler/preempt").value == 1
+    assert not cycles.preemptions._in_progress.is_blocked(WEB)
+    await yield_to_loop()
+    assert cycles.preemptions._tasks == set()
 
 
 class Refusing(RecordingClient):

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.schema.minors import NEWEST
 from mockube.client.cache.store import Change
 from mockube.client.kinds import DEVICE_CLASSES, DEVICE_TAINT_RULES, RESOURCE_CLAIMS, RESOURCE_SLICES
 from mockube.client.podview import PodView
@@ -57,12 +58,9 @@ class Informer:
 
 
 class Informers:
-    def __init__(self):
+    def __init__(self, minor=NEWEST):
         self.all = {}
-
-    @property
-    def caches(self):
-        return FakeCaches({})
+        self.caches = FakeCaches({}, minor=minor)
 
     def of(self, resource):
         return self.all.setdefault(resource, Informer())
@@ -169,6 +167,7 @@ async def test_sync_of_unserved_devices_ends(state):
     await asyncio.wait([waiting], timeout=0)
     clock.advance(MAX_SYNC_SECONDS)
     await waiting
+    await state.wait_synced(clock)
 
 
 def test_pod_waits_for_its_claims(informers, state):
@@ -205,3 +204,96 @@ def test_class_of_an_extended_resource_is_known(informers):
         {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "e.x/gpu"}}
     )
     assert (events, len(handled)) == (["DeviceClass"], 1)
+
+
+def of_devices(rule, *, effect="NoSchedule"):
+    """Return a DeviceTaintRule for the devices that a selector matches."""
+    spec = {"taint": {"key": "broken", "effect": effect}, "deviceSelector": rule}
+    return {"metadata": {"name": "rule"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("selector", "tainted"),
+    [
+        ({"device": "g1"}, ["g1"]),
+        ({"driver": "d", "pool": "p"}, ["g0", "g1"]),
+        ({"driver": "other"}, []),
+        ({"pool": "other"}, []),
+        ({}, ["g0", "g1"]),
+        (None, []),
+    ],
+)
+def test_rule_taints_the_devices_that_it_selects(informers, state, selector, tainted):
+    informers.of(RESOURCE_SLICES).put(slices(2, nodeName="a")[0])
+    informers.of(DEVICE_TAINT_RULES).put(of_devices(selector))
+    (one,) = state.snapshot().slices("a")
+    devices = one["spec"]["devices"]
+    assert [device["name"] for device in devices if "taints" in device] == tainted
+    assert all(device.get("taints", [{"key": "broken"}])[0]["key"] == "broken" for device in devices)
+
+
+def test_rule_adds_its_taint_to_those_of_a_device(informers, state):
+    (one,) = slices(1, nodeName="a")
+    one["spec"]["devices"][0]["taints"] = [{"key": "old"}]
+    informers.of(RESOURCE_SLICES).put(one)
+    informers.of(DEVICE_TAINT_RULES).put(of_devices({}))
+    (tainted,) = state.snapshot().slices("a")
+    assert [taint["key"] for taint in tainted["spec"]["devices"][0]["taints"]] == ["old", "broken"]
+
+
+def test_change_of_a_rule_is_one_of_slices(informers):
+    events = []
+    DeviceState(informers, lambda *event: events.append(event), lambda _: None)
+    informers.of(DEVICE_TAINT_RULES).put(of_devices({}))
+    assert events == [("ResourceSlice", None)]
+
+
+async def test_rules_are_read_since_1_37():
+    informers = Informers("1.36")
+    state = DeviceState(informers, lambda *_: None, lambda _: None)
+    informers.of(RESOURCE_SLICES).put(slices(1, nodeName="a")[0])
+    assert state.snapshot().is_of_single_nodes
+    assert len(state.snapshot().slices("a")) == 1
+    assert DEVICE_TAINT_RULES not in informers.all
+
+
+def test_classes_provide_extended_resources_since_1_36():
+    gpu = {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "e.x/gpu"}}
+    for minor, count in (("1.36", 2), ("1.35", 0)):
+        informers = Informers(minor)
+        state = DeviceState(informers, lambda *_: None, lambda _: None)
+        informers.of(DEVICE_CLASSES).put(gpu)
+        assert len(state.extended_resources) == count
+
+
+def test_slices_of_a_pool_are_found(informers, state):
+    for name, pool in (("a", "p"), ("b", "q")):
+        (one,) = slices(1, nodeName="a")
+        one["spec"]["pool"] = {**one["spec"]["pool"], "name": pool}
+        informers.of(RESOURCE_SLICES).put({**one, "metadata": {"name": name}})
+    assert [meta.name(one) for one in state.snapshot().slices_of_pool("d", "q")] == ["b"]
+
+
+def test_claim_for_extended_resources_is_found_by_its_pod(informers, state):
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "p", "controller": True}
+    metadata = {
+        "name": "c",
+        "namespace": "default",
+        "uid": "uid-c",
+        "ownerReferences": [owner],
+        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+    }
+    of_pod = {"metadata": metadata, "spec": {}}
+    informers.of(RESOURCE_CLAIMS).put(of_pod)
+    assert state.snapshot().extended_resource_claim("p") == of_pod
+    assert state.snapshot().extended_resource_claim("q") is None
+
+
+def test_device_of_two_claims_is_in_use_until_both_are_gone(informers, state):
+    claims = informers.of(RESOURCE_CLAIMS)
+    for name in "ab":
+        claims.put(claim(spec(request()), name, status={"allocation": ALLOCATED}))
+    claims.drop("a")
+    assert G0 in state.snapshot().in_use
+    claims.drop("b")
+    assert G0 not in state.snapshot().in_use

@@ -36,6 +36,11 @@ MISSING_KEY_HINT = (
     "or guarding the check with has() for optional fields"
 )
 NOW = "2030-01-01T00:00:00Z"
+IN_ZONE, ELSEWHERE = (
+    {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}]}
+    for zone in "zy"
+)
+COUNTERS = {"name": "a", "counters": {"slots": {"value": "1"}}}
 EMPTY = FakeCaches({}).of(RESOURCE_CLAIMS)
 
 
@@ -279,6 +284,224 @@ def test_pool_is_ignored_if_other_nodes_have_newer_slices():
     assert rejected_nodes([old, new], claim(spec(request()))) == ["na"]
 
 
+@pytest.mark.parametrize(
+    ("place", "is_usable"),
+    [
+        ({"nodeName": "nb"}, True),
+        ({"nodeName": "na"}, False),
+        ({"allNodes": True}, True),
+        ({"nodeSelector": IN_ZONE}, True),
+        ({"nodeSelector": ELSEWHERE}, False),
+        ({}, False),
+    ],
+)
+@pytest.mark.parametrize("is_of_device", [False, True])
+def test_devices_are_those_of_the_node(place, is_usable, is_of_device):
+    """The place is that of a slice, or of each device."""
+    (one,) = slices(2, **({"perDeviceNodeSelection": True} if is_of_device else place or {"nodeName": ""}))
+    if is_of_device:
+        one["spec"]["devices"][1] |= place
+    found = gather_pools([one], nodes()[1].node)
+    names = [device.id.device for pool in found for device in pool.devices]
+    assert names == (["g1"] if is_of_device else ["g0", "g1"]) * is_usable
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_ignored"),
+    [
+        ({}, False),
+        ({"perDeviceNodeSelection": True}, True),
+        ({"perDeviceNodeSelection": False}, True),
+        ({"sharedCounters": [{"name": "a", "counters": {}}]}, True),
+        ({"sharedCounters": []}, False),
+    ],
+)
+def test_slices_with_parts_are_ignored_without_counters(fields, is_ignored):
+    (one,) = slices(1)
+    one["spec"] |= fields
+    one["spec"]["devices"][0]["allNodes"] = True
+    assert len(gather_pools([one], nodes()[0].node)) == 1
+    assert len(gather_pools([one], nodes()[0].node, has_counters=False)) == (not is_ignored)
+
+
+@pytest.mark.parametrize(
+    ("edit", "state"),
+    [
+        pytest.param(list, (True, True), id="of several slices"),
+        pytest.param(lambda specs: specs.pop(), (False, True), id="with a slice less"),
+        pytest.param(
+            lambda specs: specs[1]["devices"][0].update(name="g0"), (True, False), id="with a name twice"
+        ),
+        pytest.param(
+            lambda specs: [spec.update(sharedCounters=[COUNTERS]) for spec in specs],
+            (True, False),
+            id="with a set of counters twice",
+        ),
+    ],
+)
+def test_pool_is_usable_if_it_is_complete_and_its_names_are_unique(edit, state):
+    specs = [slices(1)[0]["spec"] for _ in range(2)]
+    for number, each in enumerate(specs):
+        each["pool"] = {"name": "p", "generation": 1, "resourceSliceCount": 2}
+        each["devices"][0]["name"] = f"g{number}"
+    edit(specs)
+    listed = [{"metadata": {"name": str(number)}, "spec": each} for number, each in enumerate(specs)]
+    (pool,) = gather_pools(listed, nodes()[0].node)
+    assert (pool.is_complete, pool.is_valid, pool.is_usable) == (*state, all(state))
+
+
+def test_older_generation_of_a_pool_is_ignored():
+    old, new = slices(2)[0], slices(1)[0]
+    new["spec"]["pool"] = {**new["spec"]["pool"], "generation": 2}
+    new["metadata"] = {"name": "a"}
+    (pool,) = gather_pools([old, new], nodes()[0].node)
+    assert [device.id.device for device in pool.devices] == ["g0"]
+
+
+def of_class(name, **more):
+    return {"name": name, "exactly": {"deviceClassName": name, **more}}
+
+
+def allocation(claim_spec, listed=None, **options):
+    devices = snapshot(slices(4) if listed is None else listed, claim(claim_spec), **options)
+    (found,) = allocate(pod("c"), nodes()[0], devices, NOW).allocations.values()
+    return found["devices"]
+
+
+def test_configuration_of_classes_is_that_of_their_requests():
+    mine = {"requests": ["any"], "opaque": {"driver": "d"}}
+    others = {"requests": ["x"], "opaque": {"driver": "e"}}
+    found = allocation(spec(of_class("cfg"), of_class("any"), config=[mine, others, CONFIG]))
+    assert found["config"] == [
+        {"source": "FromClass", "requests": ["cfg"], **CONFIG},
+        {"source": "FromClaim", **mine},
+        {"source": "FromClaim", **CONFIG},
+    ]
+    assert "config" not in allocation(spec(of_class("any")))
+
+
+def test_result_says_how_a_device_is_used():
+    toleration = {"operator": "Exists"}
+    (plain,) = allocation(spec(request()))["results"]
+    assert plain == {"request": "r", "driver": "d", "pool": "p", "device": "g0"}
+    (used,) = allocation(spec(request(adminAccess=True, tolerations=[toleration])))["results"]
+    assert used == {**plain, "adminAccess": True, "tolerations": [toleration]}
+
+
+def tainted(*effects):
+    (one,) = slices(len(effects))
+    for device, effect in zip(one["spec"]["devices"], effects, strict=True):
+        device["taints"] = [{"key": "k", "value": "v", "effect": effect}] if effect else []
+    return [one]
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "device"),
+    [
+        ([], "g2"),
+        ([{"key": "k", "operator": "Exists", "effect": "NoSchedule"}], "g1"),
+        ([{"key": "k", "operator": "Exists"}], "g0"),
+        ([{"key": "k", "value": "v"}], "g0"),
+        ([{"key": "k", "value": "w"}], "g2"),
+        ([{"key": "l", "operator": "Exists"}], "g2"),
+        ([{"key": "l", "operator": "Exists"}, {"operator": "Exists"}], "g0"),
+    ],
+)
+def test_taints_keep_devices_from_requests_that_do_not_tolerate_them(tolerations, device):
+    listed = tainted("NoExecute", "NoSchedule", "PreferNoSchedule")
+    (found,) = allocation(spec(request(tolerations=tolerations)), listed)["results"]
+    assert found["device"] == device
+
+
+def with_attributes(*values):
+    (one,) = slices(len(values))
+    for device, value in zip(one["spec"]["devices"], values, strict=True):
+        device["attributes"] = value
+    return [one]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "devices"),
+    [
+        ({"matchAttribute": "d/a"}, ["g0", "g2"]),
+        ({"matchAttribute": "other/a"}, None),
+        ({"matchAttribute": "e/b"}, ["g1", "g2"]),
+        ({"distinctAttribute": "d/a"}, ["g0", "g1"]),
+        ({"distinctAttribute": "e/b"}, None),
+        ({"matchAttribute": "other/a", "requests": ["x"]}, ["g0", "g1"]),
+        ({"matchAttribute": "d/a", "requests": ["r"]}, ["g0", "g2"]),
+    ],
+)
+def test_constraint_of_devices(constraint, devices):
+    """An attribute without a domain has that of the driver."""
+    listed = with_attributes(
+        {"a": {"int": 1}}, {"a": {"int": 2}, "e/b": {"int": 1}}, {"a": {"int": 1}, "e/b": {"int": 1}}
+    )
+    wanted = spec(request(count=2), constraints=[constraint])
+    if devices is None:
+        assert reasons(listed, claim(wanted)) == ["cannot allocate all claims"]
+    else:
+        assert [found["device"] for found in allocation(wanted, listed)["results"]] == devices
+
+
+def test_constraint_of_a_request_holds_for_its_alternatives():
+    first = {"name": "r", "firstAvailable": [{"name": "s", **request(count=2)["exactly"]}]}
+    listed = with_attributes({"a": {"int": 1}}, {"a": {"int": 2}}, {"a": {"int": 1}})
+    for name, devices in (("r", ["g0", "g2"]), ("r/s", ["g0", "g2"]), ("r/t", ["g0", "g1"])):
+        wanted = spec(first, constraints=[{"matchAttribute": "d/a", "requests": [name]}])
+        assert [found["device"] for found in allocation(wanted, listed)["results"]] == devices
+
+
+def test_request_for_all_devices_takes_each_that_it_selects():
+    every = request(allocationMode="All")
+    assert [found["device"] for found in allocation(spec(every))["results"]] == ["g0", "g1", "g2", "g3"]
+    assert reasons(slices(2), claim(spec(every)), in_use=[DeviceId("d", "p", "g1")]) == [
+        "cannot allocate all claims"
+    ]
+    assert reasons([], claim(spec(every))) == ["cannot allocate all claims"]
+    assert reasons(slices(2), claim(spec(every, request("s")))) == ["cannot allocate all claims"]
+    assert reasons(slices(33), claim(spec(every)))[0].endswith(
+        "exceeds the claim limit of 32, with 0 already accounted for"
+    )
+
+
+@pytest.mark.parametrize(
+    ("edit", "state"),
+    [
+        (lambda spec: spec["pool"].update(resourceSliceCount=2), "being updated"),
+        (lambda spec: spec["devices"][1].update(name="g0"), "invalid"),
+    ],
+)
+def test_request_for_all_devices_needs_usable_pools(edit, state):
+    (one,) = slices(2)
+    edit(one["spec"])
+    problem = f"asks for all devices, but resource pool d/p is currently {state}"
+    (reason,) = reasons([one], claim(spec(request(allocationMode="All"))))
+    assert reason.endswith(f"claim default/c, request r: {problem}")
+
+
+def test_second_alternative_is_taken_if_the_first_one_is_not_available():
+    first = [
+        {"name": "many", **request(count=9)["exactly"]},
+        {"name": "few", **request(count=2)["exactly"]},
+    ]
+    found = allocation(spec({"name": "r", "firstAvailable": first}))["results"]
+    assert [(one["request"], one["device"]) for one in found] == [("r/few", "g0"), ("r/few", "g1")]
+
+
+def test_device_with_admin_access_is_used_once_by_a_claim():
+    seen = request(adminAccess=True, count=2)
+    assert [found["device"] for found in allocation(spec(seen))["results"]] == ["g0", "g1"]
+    assert reasons(slices(1), claim(spec(seen))) == ["cannot allocate all claims"]
+
+
+def test_missing_class_rejects_all_nodes():
+    problem = "request r: device class none does not exist"
+    assert reasons(slices(1), claim(spec(request(deviceClassName="none")))) == [problem]
+    first = {"name": "r", "firstAvailable": [{"name": "s", "deviceClassName": "none"}]}
+    assert reasons(slices(1), claim(spec(first))) == ["request r/s: device class none does not exist"]
+
+
 @pytest.mark.thorough
 def test_device_search_is_limited():
     alternatives = [
@@ -322,3 +545,18 @@ def test_each_device_is_allocated_once_if_sufficient(counts, present, taken, is_
         given_ = [one.device for one in device_ids(allocated)]
         assert len(given_) == len({*given_}) == sum(counts)
         assert {*given_} <= free
+
+
+def test_alternative_with_more_devices_than_a_claim_may_have_is_not_taken():
+    first = [
+        {"name": "many", **request(count=33)["exactly"]},
+        {"name": "few", **request(count=1)["exactly"]},
+    ]
+    (found,) = allocation(spec({"name": "r", "firstAvailable": first}), slices(40))["results"]
+    assert found["request"] == "r/few"
+
+
+def test_attribute_with_a_domain_counts_before_that_of_the_driver():
+    listed = with_attributes({"a": {"int": 1}, "d/a": {"int": 2}}, {"a": {"int": 1}}, {"a": {"int": 2}})
+    found = allocation(spec(request(count=2), constraints=[{"matchAttribute": "d/a"}]), listed)["results"]
+    assert [one["device"] for one in found] == ["g0", "g2"]

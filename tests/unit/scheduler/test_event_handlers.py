@@ -4,7 +4,7 @@ import pytest
 
 from mockube.client import kinds
 from mockube.client.resources import Key
-from tests.support.controllers.scheduler_objects import node, pod
+from tests.support.controllers.scheduler_objects import near, node, pod, term
 from tests.support.controllers.scheduler_parts import SchedulerParts
 
 WEB = Key("default", "web")
@@ -193,3 +193,101 @@ async def test_nomination_of_an_assumed_pod_is_not_followed(parts):
     parts.assume(pod("web"))
     parts.put(pod("web", metadata=NEW, status={"nominatedNodeName": "a"}))
     assert nominees(parts) == []
+
+
+WITH_GATE = {"schedulingGates": [{"name": "g"}]}
+AT_A = {"nominatedNodeName": "a"}
+
+
+async def test_nomination_of_a_pod_that_does_not_wait_frees_no_room(parts):
+    parts.put(pod("web"))
+    await reject(parts, "NodeResourcesFit")
+    parts.put(pod("gated", status=AT_A, **WITH_GATE))
+    assert (nominees(parts), parts.pending) == ([], {"unschedulable": 1, "gated": 1})
+
+
+async def test_nomination_counts_from_the_end_of_the_gates(parts):
+    parts.put(pod("gated", status=AT_A, **WITH_GATE))
+    parts.put(pod("gated", metadata=NEW, status=AT_A))
+    assert nominees(parts) == ["gated"]
+
+
+async def test_nomination_that_stays_is_not_made_again(parts):
+    """The scheduler may have ended it, and has not written that yet."""
+    parts.put(pod("nominee", status=AT_A))
+    parts.state.nominator.delete("nominee")
+    parts.put(pod("nominee", metadata=NEW, status=AT_A, labels={"app": "web"}))
+    assert nominees(parts) == []
+
+
+NEAR_DATABASE = {"affinity": near(term("zone", {"app": "db"}))}
+DATABASE = {"labels": {"app": "db"}}
+
+
+async def wait_for_database(parts):
+    parts.put(pod("web", **NEAR_DATABASE))
+    await reject(parts, "InterPodAffinity")
+    assert parts.active == 0
+
+
+async def test_assumed_pod_that_is_bound_is_new_for_those_that_wait(parts):
+    parts.put_nodes(node("a"))
+    parts.put(pod("db", **DATABASE))
+    await parts.queue.pop()
+    parts.assume(pod("db", **DATABASE))
+    parts.queue.done()
+    await wait_for_database(parts)
+    parts.put(pod("db", metadata=NEW, nodeName="a", **DATABASE))
+    assert parts.pending == {"active": 1}, "the waiting pod"
+
+
+async def test_pod_that_another_scheduler_binds_is_new_for_those_that_wait(parts):
+    await wait_for_database(parts)
+    parts.put(pod("db", **DATABASE))
+    parts.put(pod("db", metadata=NEW, nodeName="a", **DATABASE))
+    assert parts.pending == {"active": 1}
+
+
+async def test_status_of_a_bound_pod_moves_no_other(parts):
+    parts.put(pod("db", nodeName="a", **DATABASE))
+    await wait_for_database(parts)
+    parts.put(pod("db", metadata=NEW, nodeName="a", status={"phase": "Running"}, **DATABASE))
+    assert parts.pending == {"unschedulable": 1}
+    parts.put(pod("db", metadata=NEW, nodeName="a", status={"phase": "Succeeded"}, **DATABASE))
+    assert not parts.state.cache.has_pod("db")
+
+
+async def test_pod_whose_claim_is_deleted_waits_for_another_one(parts):
+    def claim(**fields):
+        metadata = {"name": "gpu", "namespace": "default", "uid": "gpu", "resourceVersion": "1", **fields}
+        return {"metadata": metadata, "spec": {}, "status": {}}
+
+    with_claim = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "gpu"}]}
+    parts.put(claim(), resource=kinds.RESOURCE_CLAIMS)
+    parts.put(pod("trainer", **with_claim))
+    assert parts.pending == {"active": 1}
+    parts.put(claim(**NEW, **DELETING), resource=kinds.RESOURCE_CLAIMS)
+    parts.put(pod("trainer", metadata=NEW, labels={"app": "trainer"}, **with_claim))
+    assert parts.pending == {}
+
+
+async def test_heartbeat_of_a_node_moves_no_pod(parts):
+    parts.put_nodes(node("a"))
+    parts.put(pod("web"))
+    await reject(parts, "NodePorts")
+    parts.put_nodes(node("a", status={"conditions": [{"type": "Ready"}]}))
+    assert parts.pending == {"unschedulable": 1}
+
+
+async def test_change_of_devices_moves_the_pods_that_wait_for_them(parts):
+    claim = {"metadata": {"name": "gpu", "namespace": "default", "uid": "gpu", "resourceVersion": "1"}}
+    parts.put({**claim, "spec": {}, "status": {}}, resource=kinds.RESOURCE_CLAIMS)
+    parts.put(pod("trainer", resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}]))
+    await reject(parts, "DynamicResources")
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    slice_of_devices = {
+        "metadata": {"name": "s", "resourceVersion": "1"},
+        "spec": {"driver": "d", "pool": pool},
+    }
+    parts.put(slice_of_devices, resource=kinds.RESOURCE_SLICES)
+    assert parts.pending == {"active": 1}

@@ -10,13 +10,19 @@ from mockube.client.podview import PodView
 from mockube.scheduler.choice import find_feasible
 from mockube.scheduler.cluster import ClusterSnapshot, SchedulerCache
 from mockube.scheduler.devices.claims import DeviceSnapshot, allocate
-from mockube.scheduler.devices.extended_resources import ExtendedResourceClasses, requests_for
+from mockube.scheduler.devices.extended_resources import (
+    ExtendedResourceClasses,
+    owner_of_extended_resource_claim,
+    requests_for,
+)
+from mockube.scheduler.filters.devices import check_claims
 from mockube.scheduler.podinfo import PodInfo
 from mockube.scheduler.requeueing import ClusterEvent, event_of, is_worth_requeuing
 from mockube.scheduler.requeueing import node_actions as actions_of
 from mockube.scheduler.volumes import Storage
 from tests.support.controllers.fake_caches import FakeCaches
 from tests.support.controllers.scheduler_objects import failure_on
+from tests.support.controllers.scheduler_profiles import profile_of
 
 PREFIX = "deviceclass.resource.kubernetes.io/"
 GPU, IMPLICIT = "example.com/gpu", f"{PREFIX}gpu"
@@ -187,6 +193,9 @@ def snapshot(*claims, devices=2, minor="1.37", gpus=None, classes=True):
     )
 
 
+CLAIM_OF_POD = {"metadata": {"name": "old", "namespace": "default", "uid": "o"}, "spec": {}, "owner": "u"}
+
+
 def message(view, seen):
     info = PodInfo.of(view, FeatureGates())
     found = find_feasible(info, seen)
@@ -219,14 +228,51 @@ def test_pod_before_1_37_learns_that_no_claim_helps():
 
 
 def test_claim_of_earlier_attempt_is_deleted():
-    claim = {"metadata": {"name": "old", "namespace": "default", "uid": "o"}, "spec": {}, "owner": "u"}
-    seen, info = snapshot(claim), PodInfo.of(pod(container(gpu=1)), FeatureGates())
+    seen, info = snapshot(CLAIM_OF_POD), PodInfo.of(pod(container(gpu=1)), FeatureGates())
     failure = failure_on(info, seen, find_feasible(info, seen), ())
-    assert failure.stale_claim == claim
+    assert failure.stale_claim == CLAIM_OF_POD
     assert failure.message == (
         "0/1 nodes are available: 1 cannot schedule extended resource claim. "
         f"deletion of ResourceClaim completed, {HELPS_NOT}"
     )
+
+
+def test_profile_without_devices_deletes_no_claim():
+    seen, info = snapshot(CLAIM_OF_POD), PodInfo.of(pod(container(gpu=1, cpu=9)), FeatureGates())
+    plugins = {"multiPoint": {"disabled": [{"name": "DynamicResources"}]}}
+    profile = profile_of({"plugins": plugins})
+    failure = failure_on(info, seen, find_feasible(info, seen, profile), (), profile)
+    assert (failure.stale_claim, "deletion" in failure.message) == (None, False)
+
+
+def test_claim_is_stale_only_if_it_belongs_to_a_pod():
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": True}
+    annotation = {"annotations": {"resource.kubernetes.io/extended-resource-claim": "true"}}
+    for metadata, owners in (
+        ({"ownerReferences": [owner], **annotation}, ["u"]),
+        ({"ownerReferences": [owner]}, []),
+        (annotation, []),
+    ):
+        assert [*owner_of_extended_resource_claim({"metadata": {"name": "c", **metadata}})] == owners
+
+
+def test_init_container_without_the_resource_has_no_request():
+    asked = pod(container("a", gpu=1), init=[container("i", cpu=1)])
+    assert requests_of(asked) == ({"container-1-request-0": 1}, [("a", "container-1-request-0")])
+
+
+def test_sidecar_that_starts_before_an_init_container_leaves_it_nothing():
+    asked = pod(container("a", cpu=1), init=[container("s", "Always", gpu=1), container("i", gpu=1)])
+    assert requests_of(asked) == (
+        {"container-0-request-0": 1, "container-1-request-0": 1},
+        [("s", "container-0-request-0"), ("i", "container-1-request-0")],
+    )
+
+
+def test_pod_whose_resource_no_class_provides_needs_no_devices():
+    for resource, needs in (("example.com/other", False), ("gpu", True)):
+        info = PodInfo.of(pod(container(**{resource: 1})), FeatureGates())
+        assert (check_claims(info, snapshot().devices) is not None) is needs
 
 
 def test_claim_belongs_to_pod():

@@ -112,3 +112,50 @@ def test_changed_slices_change_the_fingerprint():
     before = fingerprints.of("a", slices_of("a", "x"), NAMES, ())
     assert fingerprints.of("a", slices_of("a", "y"), NAMES, ()) != before
     assert fingerprints.of("a", slices_of("a", "x"), NAMES, ()) == before
+    more = slices_of("a", "x")
+    few = fingerprints.of("a", more, NAMES, ())
+    assert fingerprints.of("a", [*more, *slices_of("c", "x")], NAMES, ()) != few
+
+
+def test_fingerprint_of_the_same_slices_is_not_computed_again():
+    fingerprints, slices = DeviceFingerprints(), slices_of("a", "x")
+    text, _ = fingerprints.of("a", slices, NAMES, ())
+    slices[0]["spec"]["devices"] = []
+    assert fingerprints.of("a", slices, NAMES, ())[0] == text
+
+
+def test_devices_of_several_slices_are_in_the_order_of_their_names():
+    """The search takes them in this order."""
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 2}
+    one, other = (
+        {**each, "metadata": {"name": name}}
+        for name, (each,) in zip(
+            "12", (slices_of("a", "x", pool=pool), slices_of("a", "y", pool=pool)), strict=True
+        )
+    )
+    assert are_alike([one, other], [other, one])
+    renamed = [{**one, "metadata": {"name": "3"}}, other]
+    assert not are_alike([one, other], renamed)
+
+
+def test_generations_of_a_pool_are_never_alike():
+    def of(node):
+        pools = [{"name": "p", "generation": number, "resourceSliceCount": 2} for number in (1, 2)]
+        return [each for pool in pools for each in slices_of(node, "x", pool=pool)]
+
+    assert not are_alike(of("a"), of("b"))
+
+
+def test_names_of_requests_count_beside_those_of_classes():
+    own = {"selectors": [{"cel": {"expression": 'device.attributes["gpu"].uuid == "u"'}}]}
+    request = alternative('device.attributes["gpu"].model == "a"', **own)
+    assert attribute_names([request], []) == {"model", "uuid"}
+    odd = {"selectors": [{"cel": {"expression": "device == 1"}}]}
+    assert attribute_names([alternative("", **odd)], []) is None
+
+
+def test_few_sets_of_names_are_kept():
+    fingerprints = DeviceFingerprints()
+    for number in range(40):
+        fingerprints.of("a", slices_of("a", "x"), frozenset({str(number)}), ())
+    assert len(fingerprints._by_names) <= 16

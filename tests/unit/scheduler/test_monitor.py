@@ -64,3 +64,14 @@ def test_state_replaces_the_one_before(monitor, registry):
         for plugin in ("NodePorts", "NodeResourcesFit")
     ]
     assert rejected == [1, None]
+
+
+def test_extension_points_are_measured_by_profile_and_status(monitor, clock, registry):
+    began = clock.monotonic()
+    clock.advance(3)
+    monitor.record_extension_point("Filter", began, "packing")
+    monitor.record_extension_point("Filter", began, "packing", success=False)
+    for status in ("Success", "Unschedulable"):
+        labels = {"extension_point": "Filter", "status": status, "profile": "packing"}
+        name = "scheduler_framework_extension_point_duration_seconds_sum"
+        assert sample_value(registry, name, labels) == 3

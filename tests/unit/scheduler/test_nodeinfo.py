@@ -1,5 +1,7 @@
 """A node with the sums of what its pods use."""
 
+import pytest
+
 from mockube.scheduler.nodeinfo import NodeInfo
 from tests.support.controllers.scheduler_objects import info, node, pod
 from tests.support.controllers.scheduler_volumes import uses
@@ -75,3 +77,46 @@ def test_node_has_what_its_object_says():
     assert (one.max_pods, one.labels, one.is_unschedulable) == (3, {}, False)
     one.forget_node()
     assert (one.is_known, one.max_pods, one.taints) == (False, 0, ())
+
+
+def state_of(tree, *pods):
+    one = NodeInfo(tree["metadata"]["name"])
+    one.set_node(tree)
+    for each in pods:
+        one.add(info(each))
+    return one.state
+
+
+SIZED = {"images": [{"names": ["i"], "sizeBytes": 1}]}
+
+
+def test_nodes_that_differ_by_their_names_only_have_one_state():
+    assert state_of(node("a")) == state_of(node("b"))
+    assert state_of(node("a"), pod("one")) == state_of(node("b"), pod("two"))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        node(labels={"a": "b"}),
+        {**node(), "metadata": {"name": "a"}},
+        node(taints=[{"key": "k", "effect": "NoSchedule"}]),
+        node(unschedulable=True),
+        node(cpu="5"),
+        node(status=SIZED),
+        node(status={"declaredFeatures": ["A"]}),
+    ],
+)
+def test_nodes_that_differ_otherwise_have_another_state(other):
+    assert state_of(other) != state_of(node())
+
+
+def test_state_follows_the_pods():
+    one = filled(pod("one"))
+    before = one.state
+    one.add(info(pod("two")))
+    assert one.state != before
+    one.remove("two")
+    assert one.state == before
+    one.add(info(pod("one", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})))
+    assert one.state != before

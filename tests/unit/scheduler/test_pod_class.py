@@ -21,6 +21,7 @@ from tests.support.controllers.scheduler_objects import (
     spread_constraint,
     term,
 )
+from tests.support.controllers.scheduler_profiles import profile_of
 
 WEB = {"app": "web"}
 BY_NAME = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}
@@ -136,6 +137,8 @@ def test_node_without_hostname_is_another_one_for_constraints_of_hosts(classes, 
     spread = pod(labels=WEB, topologySpreadConstraints=[spread_constraint(HOST)])
     assert best(classes, cluster, spread) == ["a", "b", "c"]
     assert best(classes, cluster, pod()) == ["a", "b", "c", "d"]
+    assert best(classes, cluster, pod(labels=WEB, affinity=near(term(HOST, WEB)))) == ["a", "b", "c"]
+    assert best(classes, cluster, pod(labels=WEB, affinity=apart(term(HOST, WEB)))) == ["a", "b", "c", "d"]
 
 
 def test_weight_of_hosts_grows_with_the_number_of_scored_nodes(classes, cluster):
@@ -166,14 +169,22 @@ def test_weight_of_hosts_grows_with_the_number_of_scored_nodes(classes, cluster)
         ({"affinity": apart(preferred(100, ZONE, WEB))}, "d"),
     ],
 )
-def test_pods_on_nodes_count_by_host_and_zone(fields, nodes):
+@pytest.mark.parametrize("is_followed", [False, True])
+def test_pods_on_nodes_count_by_host_and_zone(fields, nodes, is_followed):
+    """From the first decision on, or after changes of nodes and pods that a class follows."""
     cluster = SchedulerCache()
-    for name, zone in zip("abcd", "xxxy", strict=True):
-        cluster.set_node(node(name, zone=zone))
-    for number, at in enumerate("aab"):
-        cluster.assign_pod(info(pod(f"other-{number}", labels=WEB, requests={"cpu": "10m"})), at)
+    classes = PodClasses(cluster)
     tree = pod(labels=WEB, requests={"cpu": "10m"}, **fields)
-    assert best(PodClasses(cluster), cluster, tree) == [*nodes]
+    for before, now in (("edad", "yyyxx"), ("aab", "xxxy")) if is_followed else (("aab", "xxxy"),):
+        for name, zone in zip("abcde", now, strict=False):
+            cluster.set_node(node(name, zone=zone))
+        if len(now) < 5:
+            cluster.remove_pod("other-3")
+            cluster.remove_node("e")
+        for number, at in enumerate(before):
+            cluster.assign_pod(info(pod(f"other-{number}", labels=WEB, requests={"cpu": "10m"})), at)
+        found = best(classes, cluster, tree)
+    assert found == [*nodes]
     tried, state = info(tree), snapshot_of(cluster)
     reference = best_nodes(tried, state, find_feasible(tried, state).feasible)
     assert [one.name for one in reference] == [*nodes]
@@ -188,6 +199,20 @@ def test_classes_that_were_used_longest_ago_are_dropped(classes, cluster, monkey
     assert find(classes, cluster, pod(labels={"app": "b"})) is not second
 
 
+def test_nodes_leave_their_group_in_any_order(classes, cluster):
+    for name in "defg":
+        cluster.set_node(node(name))
+    assert best(classes, cluster, pod()) == [*"abcdefg"]
+    for name, left in (("a", "bcdefg"), ("g", "bcdef"), ("f", "bcde"), ("b", "cde")):
+        cluster.remove_node(name)
+        assert best(classes, cluster, pod()) == [*left]
+    for name in "cde":
+        cluster.set_node(node(name, unschedulable=True))
+    assert best(classes, cluster, pod()) == []
+    cluster.set_node(node("d"))
+    assert best(classes, cluster, pod()) == ["d"]
+
+
 def test_states_that_no_node_has_any_more_are_forgotten(classes, cluster, monkeypatch):
     monkeypatch.setattr(pod_class, "_MAX_STATES", 5)
     tree = pod(requests={"cpu": "500m"})
@@ -195,3 +220,16 @@ def test_states_that_no_node_has_any_more_are_forgotten(classes, cluster, monkey
         cluster.set_node(node("a", cpu=str(cpu)))
         assert best(classes, cluster, tree) == ["a"]
     assert find(classes, cluster, tree).remembered_states <= 3 + 5
+
+
+@pytest.mark.parametrize("plugin", ["NodeResourcesFit", "PodTopologySpread", "InterPodAffinity", "NodePorts"])
+def test_filter_of_which_only_the_prefilter_is_on_tells_no_nodes_apart(classes, cluster, plugin):
+    profile = profile_of({"plugins": {"filter": {"disabled": [{"name": plugin}]}}})
+    tried = info(pod(labels=WEB, topologySpreadConstraints=[spread_constraint(HOST)]))
+    assert classes.find(tried, snapshot_of(cluster), profile) is not None
+
+
+def test_forgotten_classes_are_made_again(classes, cluster):
+    first = find(classes, cluster, pod())
+    classes.forget()
+    assert find(classes, cluster, pod()) is not first

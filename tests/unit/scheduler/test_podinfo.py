@@ -4,6 +4,7 @@ import pytest
 
 from mockube.apimachinery.feature_gates import FeatureGates
 from mockube.client.podview import PodView
+from mockube.scheduler import podinfo
 from mockube.scheduler.podinfo import PodInfo
 
 SPEC = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}
@@ -51,6 +52,8 @@ def test_pod_info_follows_resize_in_status():
 def test_unchanged_parts_of_pod_info_are_reused():
     first = info_of(pod())
     assert first.with_view(pod(nodeName="node-1")).requested is first.requested
+    near = info_of(pod(affinity=NEAR))
+    assert near.with_view(pod(affinity=NEAR, nodeName="node-1")).terms is near.terms
 
 
 def test_pod_info_has_what_nodes_are_compared_with():
@@ -95,3 +98,53 @@ def labelled(view, **metadata):
 def test_pod_counts_as_before_if_nothing_that_counts_has_changed(later, counts):
     first = info_of(pod())
     assert first.with_view(later).counts_as(first) is counts
+
+
+CONTAINER = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"affinity": {"nodeAffinity": {}}},
+        {"hostNetwork": True},
+        {"hostUsers": False},
+        {"nodeSelector": {"disk": "ssd"}},
+        {"overhead": {"memory": "1Gi"}},
+        {"resources": {"limits": {"cpu": "3"}}},
+        {"tolerations": [{"operator": "Exists"}]},
+        {"topologySpreadConstraints": [{"topologyKey": "zone"}]},
+        {"priority": 7},
+        {"containers": [CONTAINER | {"image": "j"}]},
+        {"containers": [CONTAINER | {"ports": [{"hostPort": 80}]}]},
+        {"containers": [CONTAINER | {"resources": {**CONTAINER["resources"], "limits": {"cpu": "2"}}}]},
+        {"containers": [CONTAINER | {"restartPolicy": "Always"}]},
+        {"containers": [CONTAINER | {"restartPolicyRules": [{"action": "Restart"}]}]},
+        {"initContainers": [{"name": "i", "image": "i"}]},
+        {"volumes": [{"name": "v", "image": {"reference": "i"}}]},
+    ],
+)
+def test_pods_that_ask_nodes_for_something_else_have_another_signature(fields):
+    plain = info_of(pod(containers=[CONTAINER]))
+    assert info_of(pod(**{"containers": [CONTAINER], **fields})).signature != plain.signature
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"nodeName": "a"},
+        {"containers": [CONTAINER | {"name": "d", "command": ["true"], "env": []}]},
+        {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data-0"}}]},
+        {"hostname": "web-0"},
+    ],
+)
+def test_pods_that_differ_otherwise_have_one_signature(fields):
+    plain = info_of(pod(containers=[CONTAINER]))
+    assert info_of(pod(**{"containers": [CONTAINER], **fields})).signature == plain.signature
+
+
+def test_requests_of_few_signatures_are_kept(monkeypatch):
+    monkeypatch.setattr(podinfo, "_MAX_SIGNATURES", 3)
+    for number in range(9):
+        info_of(pod(priority=number))
+    assert len(podinfo._requests) <= 3

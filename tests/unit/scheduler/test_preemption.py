@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.scheduler.choice import find_feasible
+from mockube.scheduler.choice import FeasibleNodes, find_feasible
 from mockube.scheduler.filters.filter import Rejection
 from mockube.scheduler.preemption import find_candidates
 from tests.support.controllers.scheduler_objects import HOST, apart, info, node, pod, snapshot, term
@@ -337,3 +337,21 @@ def test_search_goes_on_until_a_candidate_violates_no_budget():
     state, tried = snapshot([node("a"), node("b")], pods), info(pod(requests={"cpu": "4"}, priority=10))
     found = find_candidates(tried, state, find_feasible(tried, state, profile), [budget()], profile).best
     assert found.node == "b"
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("a", 'expected at least one victim pod on node "a"'),
+        (
+            "ba",
+            '[expected at least one victim pod on node "a", expected at least one victim pod on node "b"]',
+        ),
+    ],
+)
+def test_node_that_only_an_extender_rejects_is_an_error(names, message):
+    pods = [running(f"less-{name}", name) for name in names]
+    state, tried = snapshot([node(name) for name in names], pods), info(pod(priority=10))
+    rejected = FeasibleNodes((), {name: Rejection((), plugin="Extender") for name in names})
+    found = find_candidates(tried, state, rejected, ())
+    assert (found.problem, found.is_error, found.keeps_nomination) == (message, True, True)

@@ -8,6 +8,7 @@ from mockube.scheduler.config.plugin_sets import PluginError
 from mockube.scheduler.plugin import SchedulerPlugin
 from mockube.scheduler.profiles import DEFAULT_PROFILE
 from mockube.scheduler.settings import settings_for
+from tests.support.controllers.scheduler_objects import node, pod, rejections, snapshot
 from tests.support.controllers.scheduler_profiles import profile_of, profiles_of
 from tests.support.packs import add_metadata
 
@@ -72,6 +73,11 @@ def test_weight_of_score_counts_before_that_of_multi_point():
 def test_negative_weight_after_greater_ones_is_accepted():
     profile = of(multiPoint={"enabled": [{"name": "ImageLocality", "weight": -1}]})
     assert weights(profile) == WEIGHTS | {"ImageLocality": -1}
+
+
+def test_weight_of_a_plugin_without_score_does_not_count():
+    profile = of(multiPoint={"enabled": [{"name": "NodePorts", "weight": -50}]})
+    assert weights(profile) == WEIGHTS
 
 
 def test_all_scores_but_one_are_disabled():
@@ -153,6 +159,59 @@ def test_plugins_that_cannot_run_are_refused(plugins, message):
         of(**plugins)
     prefix = "initializing profiles: creating profile for scheduler name default-scheduler: "
     assert str(caught.value) == prefix + message
+
+
+def args(name, **fields):
+    return {"pluginConfig": [{"name": name, "args": fields}]}
+
+
+REQUIRED_AFFINITY = {
+    "requiredDuringSchedulingIgnoredDuringExecution": {
+        "nodeSelectorTerms": [{"matchExpressions": [{"key": "disk", "operator": "Exists"}]}]
+    }
+}
+BY_NAME_OF_NODE = {
+    "preferredDuringSchedulingIgnoredDuringExecution": [
+        {
+            "weight": 1,
+            "preference": {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]},
+        }
+    ]
+}
+
+
+def spread_by_default(action):
+    constraint = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": action}
+    return args("PodTopologySpread", defaultingType="List", defaultConstraints=[constraint])
+
+
+@pytest.mark.parametrize(
+    ("profile", "plugins"),
+    [
+        ({}, []),
+        (spread_by_default("DoNotSchedule"), ["PodTopologySpread"]),
+        (spread_by_default("ScheduleAnyway"), []),
+        (args("NodeAffinity", addedAffinity=REQUIRED_AFFINITY), ["NodeAffinity"]),
+        (args("NodeAffinity", addedAffinity=BY_NAME_OF_NODE), []),
+        (args("NodeResourcesFit", ignoredResources=["e.x/a"]), ["NodeResourcesFit"]),
+        (args("NodeResourcesFit", ignoredResourceGroups=["e.x"]), ["NodeResourcesFit"]),
+    ],
+)
+def test_plugins_that_reject_for_other_reasons_than_the_pods_have_no_hints(profile, plugins):
+    assert profile_of(profile).without_hints == frozenset(plugins)
+
+
+def test_profile_that_prefers_a_name_of_a_node_tells_nodes_apart():
+    assert profile_of(args("NodeAffinity", addedAffinity=BY_NAME_OF_NODE)).names_nodes
+    assert not profile_of(args("NodeAffinity", addedAffinity=REQUIRED_AFFINITY)).names_nodes
+
+
+def test_arguments_of_plugins_are_those_of_the_profile():
+    profile = profile_of(args("VolumeBinding", bindTimeoutSeconds=7))
+    assert (profile.bind_timeout, profile.limits_candidates) == (7, False)
+    limited = profile_of(args("DefaultPreemption", minCandidateNodesAbsolute=3))
+    assert (limited.bind_timeout, limited.limits_candidates) == (600, True)
+    assert limited.preemption.min_candidate_nodes_absolute == 3
 
 
 def test_percentage_of_profile_counts_before_that_of_all():
@@ -274,6 +333,85 @@ def test_plugin_of_entry_point_is_on_where_it_is_named(tmp_path):
 def test_entry_point_that_is_no_plugin_is_refused(name, message, tmp_path):
     with pytest.raises(ConfigurationError, match=message):
         configured(tmp_path, BY_NAME % name)
+
+
+@pytest.mark.usefixtures("distribution")
+def test_entry_point_of_a_plugin_that_is_known_is_not_loaded(tmp_path):
+    own = type("Missing", (Own,), {})
+    (profile,) = configured(tmp_path, BY_NAME % "Missing", [own]).profiles.values()
+    assert weights(profile) == WEIGHTS | {"Missing": 6}
+    (profile,) = configured(tmp_path, BY_NAME % "NodeAffinity").profiles.values()
+    assert weights(profile) == WEIGHTS | {"NodeAffinity": 6}
+
+
+@pytest.mark.usefixtures("distribution")
+def test_two_entry_points_of_one_name_are_refused(tmp_path, monkeypatch):
+    other = tmp_path / "other"
+    other.mkdir()
+    add_metadata(other, "more", {"Installed": "installed_plugins:Installed"}, "mockube.scheduler_plugins")
+    monkeypatch.syspath_prepend(other)
+    message = 'two entry points of mockube.scheduler_plugins are named "Installed"'
+    with pytest.raises(ConfigurationError, match=message):
+        configured(tmp_path, BY_NAME % "Installed")
+
+
+def extender(**resource):
+    return f"extenders: [{{urlPrefix: 'http://a', managedResources: [{resource}]}}]\n"
+
+
+def test_filter_ignores_what_extenders_manage(tmp_path):
+    """As upstream, instead of what its arguments say."""
+    seen = extender(name="e.x/seen")
+    ignored = extender(name="e.x/gpu", ignoredByScheduler=True).replace("True", "true")
+    own = "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [e.x/own]}}]}]"
+
+    def fits(text, **requests):
+        (profile,) = configured(tmp_path, text).profiles.values()
+        (fit,) = (plugin.filter for plugin in profile.filters if plugin.name == "NodeResourcesFit")
+        return not rejections(fit, pod(requests={f"e.x/{name}": 1 for name in requests}), snapshot([node()]))
+
+    assert [fits(seen + own, **{name: 1}) for name in ("own", "seen", "gpu")] == [True, False, False]
+    assert [fits(ignored + own, **{name: 1}) for name in ("own", "gpu")] == [False, True]
+    assert fits(ignored, gpu=1)
+
+
+def test_all_nodes_are_looked_at_without_extenders_only(tmp_path):
+    def percentage(text):
+        (profile,) = configured(tmp_path, text).profiles.values()
+        return profile.percentage_of_nodes_to_score
+
+    of_extender = extender(name="e.x/gpu")
+    found = [
+        percentage(text)
+        for text in ("parallelism: 4", of_extender, of_extender + "percentageOfNodesToScore: 9")
+    ]
+    assert found == [None, 0, 9]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "clientConnection: {qps: 5}",
+            "clientConnection has no effect: the controller manager has --kubeconfig",
+        ),
+        ("enableProfiling: true", "enableProfiling has no effect: there is no profiling"),
+        ("enableContentionProfiling: true", "enableContentionProfiling has no effect: there is no profiling"),
+        (
+            "delayCacheUntilActive: true",
+            "delayCacheUntilActive has no effect: the caches start with the leader",
+        ),
+        ("parallelism: 16", ""),
+    ],
+)
+def test_field_without_effect_causes_a_warning(text, reason, tmp_path):
+    assert configured(tmp_path, text).warnings == ((reason,) if reason else ())
+
+
+def test_only_timeouts_of_devices_cause_a_warning(tmp_path):
+    rows = "[{name: DynamicResources, args: {bindingTimeout: 5s}}, {name: NodeAffinity, args: {}}]"
+    warning = "profiles[0].pluginConfig[0]: DynamicResources has no timeouts"
+    assert configured(tmp_path, f"profiles: [{{pluginConfig: {rows}}}]").warnings == (warning,)
 
 
 def test_fields_without_effect_cause_warnings(tmp_path):

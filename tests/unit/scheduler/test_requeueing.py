@@ -126,6 +126,9 @@ def test_requests_are_not_computed_for_plugin_that_any_event_may_help():
     without_spec = PodView.of({"metadata": view().object["metadata"]})
     plugins = {"NodeAffinity", "VolumeBinding"}
     assert is_worth_requeuing(without_spec, plugins, node_event(None, node()), FeatureGates())
+    assert not is_worth_requeuing(
+        without_spec, {"NodeAffinity"}, ClusterEvent("CSINode", Action.ADD), FeatureGates()
+    )
 
 
 @pytest.mark.parametrize(("plugins", "is_worth"), [((), False), (("NodeResourcesFit",), True)])
@@ -548,3 +551,17 @@ def test_actions_of_node_are_what_has_changed(old, new, actions):
 )
 def test_actions_of_pod_are_what_has_changed(old, new, actions):
     assert pod_actions(old, new) == actions
+
+
+def test_node_that_is_tolerated_or_selected_as_before_is_no_reason():
+    for plugin, fields, old, new in (
+        ("TaintToleration", {}, node(), node(taints=[{"key": "a", "effect": "PreferNoSchedule"}])),
+        ("NodeAffinity", SSD, node(labels={"disk": "ssd"}), node(labels={"disk": "ssd", "a": "b"})),
+        ("NodeUnschedulable", {}, node(), node(taints=[TAINT])),
+    ):
+        assert not is_worth_requeuing(view(**fields), {plugin}, node_event(old, new), FeatureGates())
+    assert is_worth_requeuing(
+        view(), {"NodeAffinity"}, node_event(node(), node(labels={"a": "b"})), FeatureGates()
+    )
+    evicting = node_event(None, node(taints=[{"key": "a", "effect": "NoExecute"}]))
+    assert not is_worth_requeuing(view(), {"TaintToleration"}, evicting, FeatureGates())

@@ -1,6 +1,7 @@
 """The requests of the scheduler to one extender: connections, TLS, limits and times."""
 
 import contextlib
+import socket
 import ssl
 
 import pytest
@@ -178,9 +179,78 @@ async def test_node_without_victims_is_passed_over_only_by_an_ignorable_extender
         await Answering(VICTIMLESS).process_preemption(info(pod()), [], nodes)
 
 
+async def test_other_status_is_an_error():
+    refusal = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
+    async with serving(sending(refusal)) as server, extender_at(server.url) as extender:
+        assert await filtered(extender) == (
+            f"failed filter with extender at URL {server.url}/filter, code 503"
+        )
+
+
+def test_request_has_the_address_without_the_user_and_keeps_the_query():
+    head = module._encode("http://me:secret@a:80/b%2F/filter?c=d", b"{}").decode()
+    assert head.startswith("POST /b%2F/filter?c=d HTTP/1.1\r\nHost: a:80\r\n")
+    assert head.endswith("Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("http://a", ("a", 80, False)),
+        ("https://a", ("a", 443, True)),
+        ("http://a:8080", ("a", 8080, False)),
+        ("https://[::1]:8443", ("::1", 8443, True)),
+    ],
+)
+def test_scheme_decides_port_and_trust(url, address):
+    found = HTTPExtender(access_of(Extender(url_prefix=url)))._access_connections()._address
+    assert (found.host, found.port, found.trust is not None) == address
+    assert found.server_name == found.host
+
+
+@pytest.mark.parametrize("field", ["ca", "cert", "key"])
+@pytest.mark.parametrize("has_data", [False, True])
+def test_data_counts_before_the_file(field, has_data, tmp_path):
+    file = tmp_path / field
+    file.write_bytes(b"file")
+    data = {f"{field}_data": b"data"} if has_data else {}
+    tls = ExtenderTLSConfig(**{f"{field}_file": str(file), **data})
+    access = access_of(Extender(url_prefix="http://a", tls_config=tls)).access
+    used = {"ca": access.authority, "cert": access.certificate, "key": access.key}
+    assert used == dict.fromkeys(used, b"") | {field: b"data" if has_data else b"file"}
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("0s", 5), ("1500ms", 1.5)])
+def test_request_may_take_five_seconds_by_default(text, seconds):
+    assert access_of(Extender(url_prefix="http://a", http_timeout=text)).timeout == seconds
+
+
+def test_returned_node_has_no_images():
+    """As upstream makes one of a response: without pods and images, so that scores do not count these."""
+    tree = node("a", status={"images": [{"names": ["i"], "sizeBytes": 1}]})
+    found = module._node_of(tree)
+    assert (found.name, found.node, found.images) == ("a", tree, {})
+    assert [module._node_of(one).name for one in ({}, {"metadata": {}}, {"metadata": None})] == [""] * 3
+
+
+@pytest.mark.parametrize(
+    ("cause", "message"),
+    [
+        (TimeoutError(), "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"),
+        (socket.gaierror(), "dial tcp: lookup x: no such host"),
+        (OSError("odd"), "odd"),
+    ],
+)
+def test_request_without_response_has_gos_message(cause, message):
+    error = OSError("cannot connect")
+    error.__cause__ = cause
+    assert module._problem(error, "http://x:1/filter") == message
+
+
 @pytest.mark.parametrize("error", [ConnectionRefusedError(), ConnectionRefusedError(111, "refused")])
 def test_refused_connection_has_gos_message(error):
     cause = OSError("cannot connect")
     cause.__cause__ = error
     assert module._problem(cause, "http://x/filter") == "dial tcp x:80: connect: connection refused"
     assert module._problem(cause, "https://x/filter").startswith("dial tcp x:443: ")
+    assert module._problem(cause, "https://x:8443/filter").startswith("dial tcp x:8443: ")

@@ -1,9 +1,12 @@
 """Nodes that cannot attach more volumes of a CSI driver."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from mockube.scheduler.filters.filter import Rejection
-from mockube.scheduler.filters.volume_limits import volume_limits
+from mockube.scheduler.filters.volume_limits import volume_limits, volume_limits_traits
+from mockube.scheduler.node_traits import NO_TRAITS, NeedsReference
 from tests.support.controllers.scheduler_objects import info, node, pod, rejections, snapshot
 from tests.support.controllers.scheduler_volumes import (
     DRIVER,
@@ -155,3 +158,15 @@ def test_node_without_driver_is_rejected_if_driver_prevents_that(spec, is_needed
     ):
         state = snapshot(nodes, storage=own, settings=settings)
         assert rejections(volume_limits, pod(**uses("v1")), state) == dict.fromkeys(names, missing)
+
+
+@pytest.mark.parametrize(("setting", "needs_reference"), [(True, True), (False, False)])
+def test_driver_that_a_node_needs_is_left_to_the_reference(setting, needs_reference):
+    def traits(**spec):
+        own = storage({OTHER: 1}, drivers=[csi_driver(**spec)])
+        state = snapshot([node("a")], storage=own, settings=[("VolumeLimitScaling", setting)])
+        return volume_limits_traits(info(pod(**uses("v1"))), state)
+
+    assert traits() == NO_TRAITS
+    with pytest.raises(NeedsReference) if needs_reference else nullcontext():
+        traits(preventPodSchedulingIfMissing=True)

@@ -69,9 +69,10 @@ RBD = {"monitors": ["m1", "m2"], "pool": "p", "image": "i"}
     ],
 )
 def test_node_with_disk_in_use_is_rejected(source, one, other, is_conflict):
-    running = [pod("old", nodeName="a", **uses(**{source: other})), pod("plain", nodeName="a")]
-    found = rejections(volume_restrictions, pod(**uses(**{source: one})), snapshot(NODES, running))
-    assert found == ({"a": NO_DISK} if is_conflict else {})
+    for used, wanted in ((one, other), (other, one)):
+        running = [pod("old", nodeName="a", **uses(**{source: used})), pod("plain", nodeName="a")]
+        found = rejections(volume_restrictions, pod(**uses(**{source: wanted})), snapshot(NODES, running))
+        assert found == ({"a": NO_DISK} if is_conflict else {})
 
 
 def test_disks_of_other_sources_do_not_conflict():
