@@ -161,7 +161,7 @@ class GatewayRouter:
 
     def _apply(self, match: RouteMatch, request: ProxiedRequest) -> FixedAnswer | Forward:
         filters = match.rule.get("filters") or ()
-        redirect = next((each["requestRedirect"] for each in filters if each.get("requestRedirect")), None)
+        redirect = next((each["requestRedirect"] for each in filters if "requestRedirect" in each), None)
         if redirect is not None:
             return _redirection(redirect, match, request)
         chosen = self._choose(match.backends)

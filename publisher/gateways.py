@@ -153,13 +153,13 @@ class Gateways:
         return controller if controller in CONTROLLERS else ""
 
     async def _sync_gateway(self, key: Key) -> timedelta | None:
-        gateway = self._gateways.lister.get(*key)
+        gateway = self._served_gateway(*key)
         controller = "" if gateway is None else self._controller_of(gateway)
         was_served = self._served.pop(key, "")
         if was_served != controller:
             for route in self._routes_of.get(key, ()):
                 self._route_loop.add(route)
-        if gateway is None or not controller:
+        if gateway is None:
             self._certificates.pop(key, None)
             self._unserved -= {each for each in self._unserved if each[:2] == key}
             if not self._served:
@@ -259,7 +259,8 @@ class Gateways:
                 self._users.setdefault(service, set()).add(key)
         for gateway in before | after:
             self._gateway_loop.add(gateway)
-        if route is not None and parents:
+        if parents:
+            assert route is not None
             status = route_status(
                 route, parents, lambda gateway: self._served.get(gateway) or CONTROLLER, self._now()
             )

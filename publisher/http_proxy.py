@@ -287,14 +287,12 @@ class _Exchange:
     ) -> None:
         """Send the response to the client, its body piece by piece."""
         length, *others = {each.strip() for each in answer.header("content-length").split(",")}
-        length = length if length.isdecimal() and not others else ""
-        has_body = response.state is not State.DONE
-        is_chunked = has_body and not (length and response.state is State.LENGTH) and not head.is_1_0
-        self.keeps_open = self._reader.keeps_open and not (
-            head.is_1_0 or (has_body and not length and not is_chunked)
-        )
+        is_chunked = response.state not in (State.LENGTH, State.DONE) and not head.is_1_0
+        self.keeps_open = self._reader.keeps_open
         framing: list[Header] = [("Transfer-Encoding", "chunked")] if is_chunked else []
-        if length and not is_chunked:
+        if response.state is State.LENGTH or (
+            response.state is State.DONE and length.isdecimal() and not others
+        ):
             framing.append(("Content-Length", length))
         if not self.keeps_open:
             framing.append(("Connection", "close"))

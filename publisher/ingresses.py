@@ -116,11 +116,12 @@ class Ingresses:
         before = self._controllers.pop(key, "")
         if before and before != controller:
             self._tables[before].put(key, None)
-        if ingress is None or not controller:
+        if not controller:
             self._forget(key)
             if ingress is not None and before:
                 await self._write_status(ingress, "")
             return None
+        assert ingress is not None
         self._controllers[key] = controller
         self._tables[controller].put(key, ingress)
         problems = await self._load_certificates(key, ingress)

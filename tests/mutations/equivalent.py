@@ -9,8 +9,4 @@ EQUIVALENT_SITES: dict[tuple[str, str], str] = {
         "controller_manager/workloads/templates.py",
         "equal_ignoring_hash: `template == other or canonical_template(template) == canonical_templat…` without or `template == other`",
     ): "equal templates have equal canonical forms: it saves their computation",
-    (
-        "publisher/gateways.py",
-        "Gateways._sync_route: `route is not None and parents` without and `route is not None`",
-    ): "a removed route has no parents",
 }

@@ -344,3 +344,297 @@ def test_parents_of_other_controllers_stay_in_the_status_of_a_route():
     assert [each["parentRef"]["name"] for each in found] == ["far", "gw"]
     times = {each["lastTransitionTime"] for each in found[1]["conditions"]}
     assert times == {"2025-01-01T00:00:00Z"}
+
+
+def redirected(redirect, target="/old?q=1", *, uses_tls=False):
+    filters = [{"type": "RequestRedirect", "requestRedirect": redirect}]
+    of_gateway = gateway(listener("https", "HTTPS", 443) if uses_tls else listener())
+    tree = route("r", {"matches": [path("/old")], "filters": filters})
+    found = router(tree, of_gateway=of_gateway).decide(request(target, uses_tls=uses_tls))
+    return found.status, dict(found.headers).get("Location")
+
+
+@pytest.mark.parametrize(
+    ("redirect", "fields", "location"),
+    [
+        ({}, {}, "http://a.example/old?q=1"),
+        ({}, {"uses_tls": True}, "https://a.example:80/old?q=1"),
+        ({"scheme": "http"}, {}, "http://a.example/old?q=1"),
+        ({"scheme": "https", "port": 443}, {}, "https://a.example/old?q=1"),
+        ({"scheme": "https", "port": 80}, {}, "https://a.example:80/old?q=1"),
+        ({"port": 443}, {}, "http://a.example:443/old?q=1"),
+        (
+            {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/new/"}},
+            {},
+            "http://a.example/new?q=1",
+        ),
+        ({"path": {"type": "ReplacePrefixMatch"}}, {}, "http://a.example/?q=1"),
+        ({"path": {"type": "ReplaceFullPath"}}, {}, "http://a.example/?q=1"),
+    ],
+)
+def test_redirect_changes_what_it_names(redirect, fields, location):
+    assert redirected(redirect, **fields) == (302, location)
+
+
+def test_redirect_whose_location_has_control_characters_is_refused():
+    assert redirected({"hostname": "a\r\nb"}) == (400, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [(None, 60), ("", 60), ("0s", 86400), ("1h", 3600), ("250ms", 0.25), ("1h2m3s4ms", 3723.004)],
+)
+def test_timeout_of_a_route(text, seconds):
+    timeouts = {} if text is None else {"timeouts": {"request": text}}
+    assert router(route("r", rule("s", **timeouts))).decide(request()).seconds == seconds
+
+
+def test_timeout_of_the_backend_counts_before_that_of_the_request():
+    timeouts = {"backendRequest": "2s", "request": "5s"}
+    assert router(route("r", rule("s", timeouts=timeouts))).decide(request()).seconds == 2
+
+
+def test_filters_of_a_backend_apply_after_those_of_the_rule():
+    def set_header(name, value):
+        change = {"set": [{"name": name, "value": value}]}
+        return {"type": "RequestHeaderModifier", "requestHeaderModifier": change}
+
+    backends = [{"name": "s", "port": 80, "filters": [set_header("B", "2")]}]
+    found = router(route("r", {"filters": [set_header("A", "1")], "backendRefs": backends})).decide(request())
+    assert [each for each in found.headers if each[0] in "AB"] == [("A", "1"), ("B", "2")]
+
+
+def test_request_of_a_route_says_where_it_comes_from():
+    found = router(route("r", rule("s"))).decide(request(client="192.0.2.7", uses_tls=False))
+    assert found.headers == [("X-Forwarded-For", "192.0.2.7"), ("X-Forwarded-Proto", "http")]
+    secure = gateway(listener("https", "HTTPS", 443))
+    found = router(route("r", rule("s")), of_gateway=secure).decide(request(uses_tls=True))
+    assert ("X-Forwarded-Proto", "https") in found.headers
+    assert (found.host, found.target) == ("", "/")
+
+
+def test_rewrite_keeps_what_it_does_not_name():
+    def rewritten(rewrite, target="/old/x"):
+        filters = [{"type": "URLRewrite", "urlRewrite": rewrite}]
+        found = router(route("r", rule("s", path("/old"), filters=filters))).decide(request(target))
+        return found.host, found.target
+
+    assert rewritten({"hostname": "b.test"}) == ("b.test", "/old/x")
+    full = {"type": "ReplaceFullPath", "replaceFullPath": "/all"}
+    assert rewritten({"path": full}, "/old?q") == ("", "/all?q")
+    prefix = {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}
+    assert rewritten({"path": prefix}) == ("", "/x")
+    assert rewritten({"path": prefix}, "/old") == ("", "/")
+
+
+@pytest.mark.parametrize(
+    ("condition", "fields", "matches"),
+    [
+        ({"headers": [{"name": "X-A", "value": "1"}]}, {}, False),
+        ({"headers": [{"name": "X-A", "value": "1"}]}, {"x_a": "2"}, False),
+        ({"headers": [{"name": "X-A", "value": "1"}, {"name": "X-B", "value": "2"}]}, {"x_a": "1"}, False),
+        (
+            {"headers": [{"name": "X-A", "value": "1"}, {"name": "X-B", "value": "2"}]},
+            {"x_a": "1", "x_b": "2"},
+            True,
+        ),
+        ({"method": "GET"}, {}, True),
+        ({"method": "POST"}, {}, False),
+        ({"queryParams": [{"name": "q", "value": "1"}]}, {"target": "/?q=1&q=2"}, True),
+        ({"queryParams": [{"name": "q", "value": "2"}]}, {"target": "/?q=1&q=2"}, False),
+        ({"queryParams": [{"name": "q", "value": ""}]}, {"target": "/?q="}, True),
+        ({"queryParams": [{"name": "q", "value": ""}]}, {"target": "/"}, False),
+        (
+            {"queryParams": [{"name": "q", "value": "a+", "type": "RegularExpression"}]},
+            {"target": "/?q=aa"},
+            True,
+        ),
+    ],
+)
+def test_match_needs_all_of_its_conditions(condition, fields, matches):
+    target = fields.pop("target", "/")
+    found = router(route("r", rule("s", condition)))
+    assert decide(found, target, **fields) == ("s" if matches else 404)
+
+
+def at(created, name, **fields):
+    tree = route(name, rule(name, **fields))
+    tree["metadata"]["creationTimestamp"] = created
+    return tree
+
+
+def test_older_route_then_the_first_by_name_decides():
+    early, late = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+    assert decide(router(at(late, "a"), at(early, "z"))) == "z"
+    assert decide(router(at(early, "z"), at(early, "a"))) == "a"
+
+
+def test_match_with_more_conditions_goes_first():
+    headers = [{"name": name, "value": "1"} for name in ("X-A", "X-B")]
+    queries = [{"name": name, "value": "1"} for name in "pq"]
+    rules = [
+        rule("one header", {"headers": headers[:1]}),
+        rule("two headers", {"headers": headers}),
+        rule("one query", {"queryParams": queries[:1]}),
+        rule("two queries", {"queryParams": queries}),
+        rule("method", {"method": "GET"}),
+    ]
+    found = router(route("r", *rules))
+    assert decide(found, "/?p=1&q=1", x_a="1", x_b="1") == "method"
+    found = router(route("r", *rules[:4]))
+    assert decide(found, "/?p=1&q=1", x_a="1", x_b="1") == "two headers"
+    assert decide(found, "/?p=1&q=1", x_a="1") == "one header"
+    assert decide(found, "/?p=1&q=1") == "two queries"
+    found = router(
+        route("r", rule("one", path("/p.*", "RegularExpression")), rule("exact", path("/p", "Exact")))
+    )
+    assert (decide(found, "/p"), decide(found, "/pq")) == ("exact", "one")
+    found = router(
+        route("r", rule("prefix", path("/long")), rule("pattern", path("/.*", "RegularExpression")))
+    )
+    assert decide(found, "/long") == "pattern"
+
+
+def test_plain_listener_serves_requests_without_tls_only():
+    found = router(route("r", rule("s")))
+    assert (decide(found), decide(found, uses_tls=True)) == ("s", 404)
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("a.b.example", "deep"),
+        ("c.b.example", "deep"),
+        ("x.example", "wild"),
+        ("example", "any"),
+        ("", "any"),
+    ],
+)
+def test_longest_wildcard_of_a_host_decides(host, expected):
+    found = router(
+        route("any", rule("any")),
+        route("wild", rule("wild"), hostnames=["*.example"]),
+        route("deep", rule("deep"), hostnames=["*.b.example"]),
+    )
+    assert decide(found, "/", host) == expected
+
+
+@pytest.mark.parametrize(
+    ("reference", "is_followed"),
+    [
+        ({}, True),
+        ({"group": "gateway.networking.k8s.io", "kind": "Gateway"}, True),
+        ({"kind": "Service"}, False),
+        ({"group": ""}, False),
+    ],
+)
+def test_route_refers_to_gateways(reference, is_followed):
+    tree = route("r", rule("s"), **reference)
+    assert len([*parents_of(tree, lambda *_: gateway(), cluster())]) == is_followed
+
+
+@pytest.mark.parametrize(
+    ("reference", "names"),
+    [
+        ({}, ["http", "other"]),
+        ({"sectionName": "other"}, ["other"]),
+        ({"port": 80}, ["http"]),
+        ({"sectionName": "other", "port": 80}, []),
+    ],
+)
+def test_reference_names_listeners_by_section_and_port(reference, names):
+    of_gateway = gateway(listener(), listener("other", port=81))
+    assert parent(route("r", rule("s"), **reference), of_gateway).listeners == names
+
+
+def test_gateway_in_the_namespace_of_the_route_needs_no_name_of_it():
+    tree = route("r", rule("s"), namespace="shop")
+    del tree["spec"]["parentRefs"][0]["namespace"]
+    asked = []
+    assert [*parents_of(tree, lambda *key: asked.append(key), cluster())] == []
+    assert asked == [("shop", "gw")]
+
+
+@pytest.mark.parametrize(
+    ("source", "namespaces", "is_allowed"),
+    [
+        ({"from": "None"}, "default", False),
+        ({"from": "Same"}, "default", True),
+        ({"from": "Same"}, "other", False),
+        ({"from": "All"}, "other", True),
+        ({"from": "Selector", "selector": {"matchLabels": {"a": "b"}}}, "default", False),
+    ],
+)
+def test_listener_allows_routes_of_namespaces(source, namespaces, is_allowed):
+    of_gateway = gateway(listener(allowedRoutes={"namespaces": source}))
+    found = parent(route("r", rule("s"), namespace=namespaces), of_gateway)
+    assert (found.reason == "Accepted") is is_allowed
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason", "message"),
+    [
+        ({"kind": "Bucket"}, "InvalidKind", "the backend s is a Bucket, and no Service"),
+        ({"group": "x.io"}, "InvalidKind", "the backend s is a Service, and no Service"),
+        ({"kind": "Service", "group": ""}, None, None),
+    ],
+)
+def test_backend_is_a_service(reference, reason, message):
+    tree = route("r", {"backendRefs": [{"name": "s", "port": 80, **reference}]})
+    problem = parent(tree, gateway()).backends_problem
+    assert (problem and problem.reason, problem and problem.message) == (reason, message)
+
+
+SOURCE = ("gateway.networking.k8s.io", "HTTPRoute", "default")
+FROM = {"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "default"}
+TO = {"group": "", "kind": "Service"}
+
+
+@pytest.mark.parametrize(
+    ("namespace", "origin", "target", "is_allowed"),
+    [
+        ("other", FROM, TO, True),
+        ("other", FROM, TO | {"name": "s"}, True),
+        ("other", FROM, TO | {"name": ""}, True),
+        ("other", FROM, TO | {"name": "t"}, False),
+        ("third", FROM, TO, False),
+        ("other", FROM | {"namespace": "third"}, TO, False),
+        ("other", FROM | {"kind": "GRPCRoute"}, TO, False),
+        ("other", FROM | {"group": "x.io"}, TO, False),
+        ("other", FROM, {"kind": "Secret"}, False),
+        ("other", FROM, TO | {"group": "x.io"}, False),
+    ],
+)
+def test_grant_names_who_may_refer_to_what(namespace, origin, target, is_allowed):
+    grant = {"metadata": {"name": "g", "namespace": namespace}, "spec": {"from": [origin], "to": [target]}}
+    assert is_granted(SOURCE, ("", "Service", "other", "s"), [{"metadata": {}}, grant]) is is_allowed
+    assert is_granted(SOURCE, ("", "Service", "default", "s"), [])
+
+
+def test_conditions_keep_their_time_until_they_change():
+    tree = gateway(listener())
+    first = gateway_status(tree, "127.0.0.1", {"http": 2}, {}, "2025-01-01T00:00:00Z")
+    problem = {"http": ReferenceProblem("InvalidCertificateRef", "none")}
+    second = gateway_status({**tree, "status": first}, "127.0.0.1", {}, problem, NOW)
+    (before,), (after,) = first["listeners"], second["listeners"]
+    assert (before["attachedRoutes"], after["attachedRoutes"]) == (2, 0)
+    times = {each["type"]: each["lastTransitionTime"] for each in after["conditions"]}
+    assert times == {
+        "Accepted": "2025-01-01T00:00:00Z",
+        "Conflicted": "2025-01-01T00:00:00Z",
+        "Programmed": NOW,
+        "ResolvedRefs": NOW,
+    }
+    assert {each["lastTransitionTime"] for each in second["conditions"]} == {"2025-01-01T00:00:00Z"}
+    assert first["addresses"] == [{"type": "IPAddress", "value": "127.0.0.1"}]
+
+
+def test_status_of_a_route_names_the_controller_of_each_parent():
+    tree = route("r", rule("s"))
+    found = route_status(tree, [parent(tree, gateway())], lambda key: f"c of {key}", NOW)["parents"]
+    assert [each["controllerName"] for each in found] == ["c of default/gw"]
+    rejected = route("r", rule("s"), sectionName="no")
+    found = route_status(rejected, [parent(rejected, gateway())], lambda _: "c", NOW)["parents"]
+    accepted = conditions_by_type(found[0]["conditions"])["Accepted"]
+    assert accepted[:2] == ("False", "NoMatchingParent")
+    assert accepted[2].startswith("the Gateway has no listener")
