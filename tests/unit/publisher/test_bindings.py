@@ -2,7 +2,14 @@
 
 import pytest
 
-from mockube.publisher.bindings import Endpoint, endpoint_of, problem_of_balancer, published_ports
+from mockube.publisher.bindings import (
+    Endpoint,
+    candidates,
+    endpoint_of,
+    problem_of_balancer,
+    problem_of_client,
+    published_ports,
+)
 
 RANGE = "127.10.0.0/16"
 
@@ -100,3 +107,50 @@ def test_first_address_of_a_load_balancer_counts_and_a_name_is_none():
     assert endpoints(named) == [("127.10.0.7", (80, 8080, 0))]
     named["status"]["loadBalancer"]["ingress"] = [{"hostname": "x.example"}]
     assert endpoints(named) == []
+
+
+@pytest.mark.parametrize("kind", ["NodePort", "ClusterIP"])
+def test_only_load_balancers_have_an_address(kind):
+    tree = service(kind, {"port": 80, "nodePort": 30080}, ip="127.10.0.5")
+    assert [address for address, _ in endpoints(tree)] == ["127.0.0.1"] * (kind == "NodePort")
+    assert problem_of_balancer(tree, "127.0.0.1", RANGE) == ""
+
+
+def test_port_has_a_key_and_a_description():
+    node, balancer = published_ports(
+        service("LoadBalancer", {"port": 80, "name": "http", "nodePort": 30080}, ip="127.10.0.5"),
+        address="127.0.0.1",
+        balancers=RANGE,
+    )
+    assert (node.key, node.description) == ("default.web.80.node-port", "node port 30080")
+    assert (balancer.key, balancer.description) == (
+        "default.web.80.load-balancer",
+        "port 80 of the load balancer",
+    )
+    assert (node.name, node.node_port, balancer.node_port) == ("http", 30080, 0)
+
+
+@pytest.mark.parametrize(("port", "tried"), [(1023, (1023, 9023, 0)), (1024, (1024, 0))])
+def test_port_that_needs_rights_has_another_one_in_its_place(port, tried):
+    assert candidates(port) == tried
+
+
+def test_client_outside_of_the_source_ranges_gets_no_answer():
+    tree = service("LoadBalancer", ip="127.10.0.5")
+    assert problem_of_client(tree, "127.0.0.1") == ""
+    tree["spec"]["loadBalancerSourceRanges"] = ["10.0.0.0/8", "192.0.2.0/24"]
+    assert problem_of_client(tree, "10.1.2.3") == ""
+    problem = "no answer to 127.0.0.1, which is not in the Service's loadBalancerSourceRanges: 10.0.0.0/8, 192.0.2.0/24"
+    assert problem_of_client(tree, "127.0.0.1") == problem
+
+
+def test_service_with_other_ports_has_those_of_tcp():
+    ports = [{"port": 53, "protocol": "UDP", "nodePort": 1}, {"port": 80, "protocol": "TCP", "nodePort": 2}]
+    assert endpoints(service("NodePort", *ports)) == [("127.0.0.1", (2, 0))]
+    elsewhere = service("NodePort", name="kubernetes", namespace="shop")
+    assert len(endpoints(elsewhere)) == 1
+
+
+def test_endpoint_is_written_and_read():
+    for text in ("127.0.0.1:80", "[::1]:80"):
+        assert str(Endpoint.parse(text)) == text

@@ -106,3 +106,66 @@ async def test_connections_without_a_byte_for_long_are_reset(connections):
     await yield_to_loop(10)
     assert ("reset" in idle.fate, used.fate) == (True, [])
     sweep.cancel()
+
+
+async def test_connection_that_was_reset_is_forgotten_with_its_task(connections):
+    connection = await opened(connections, pod="u")
+    connections.break_pod("u")
+    assert (len(connections), len(connections._ending)) == (0, 1)
+    await yield_to_loop(5)
+    assert (connections._ending, connection.fate) == (set(), ["reset", "reset", "closed"])
+
+
+async def test_connection_to_two_pods_breaks_with_either(connections):
+    async def serve(served):
+        connections.note_pod(served, "u")
+        connections.note_pod(served, "v")
+        await forever(served)
+
+    connection = Connection()
+    connections.add(connection, serve)
+    await yield_to_loop(3)
+    connections.break_pod("unknown")
+    assert connection.fate == []
+    connections.break_pod("v")
+    await yield_to_loop(5)
+    assert (connections.leads_to("u"), connections.leads_to("v")) == (False, False)
+
+
+async def test_end_waits_for_all_connections(connections):
+    closing = asyncio.Event()
+
+    class Slow(Connection):
+        async def close(self):
+            await closing.wait()
+            self.fate.append("closed")
+
+    slow = Slow()
+    connections.add(slow, forever)
+    await yield_to_loop(3)
+    end = asyncio.create_task(connections.end())
+    await yield_to_loop(5)
+    assert (slow.fate[0], end.done()) == ("reset", False)
+    closing.set()
+    await end
+    assert slow.fate[-1] == "closed"
+
+
+async def test_warning_is_repeated_once_there_was_room(connections, monkeypatch, caplog):
+    monkeypatch.setattr(limits, "MAX_CONNECTIONS", 1)
+    first = await opened(connections)
+    second = await opened(connections)
+    assert first.fate[0] == "reset"
+    connections._break(second)
+    await yield_to_loop(5)
+    await opened(connections)
+    await opened(connections)
+    assert caplog.text.count("old ones are reset") == 2
+
+
+async def test_head_of_a_connection_makes_room_by_its_reset(connections):
+    connection = await opened(connections)
+    connections.head_of(connection).begin()
+    connections._end_oldest()
+    await yield_to_loop(5)
+    assert connection.fate[0] == "reset"

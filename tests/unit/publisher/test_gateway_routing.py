@@ -605,7 +605,7 @@ TO = {"group": "", "kind": "Service"}
         ("other", FROM, TO | {"group": "x.io"}, False),
     ],
 )
-def test_grant_names_who_may_refer_to_what(namespace, origin, target, is_allowed):
+def test_reference_needs_a_grant_for_its_source_and_target(namespace, origin, target, is_allowed):
     grant = {"metadata": {"name": "g", "namespace": namespace}, "spec": {"from": [origin], "to": [target]}}
     assert is_granted(SOURCE, ("", "Service", "other", "s"), [{"metadata": {}}, grant]) is is_allowed
     assert is_granted(SOURCE, ("", "Service", "default", "s"), [])

@@ -264,3 +264,174 @@ async def test_nothing_is_watched_before_all_definitions_are_established(last):
     cluster.put(kinds.CUSTOM_RESOURCE_DEFINITIONS, definition("gatewayclasses"))
     assert cluster.gateways._is_installed.is_set()
     await cluster.end()
+
+
+def conditions_of(status):
+    return {each["type"]: each["reason"] for each in status["conditions"]}
+
+
+async def served(cluster, *trees):
+    cluster.put(GATEWAY_CLASSES, gateway_class())
+    cluster.put(kinds.SERVICES, service())
+    cluster.put(GATEWAYS, gateway())
+    cluster.put(HTTP_ROUTES, *(trees or [route("r", rule("web"))]))
+    await cluster.settle()
+
+
+@pytest.mark.parametrize("plural", PLURALS)
+async def test_each_definition_is_needed(plural):
+    cluster = Cluster()
+    others = [definition(each) for each in PLURALS if each != plural]
+    cluster.put(kinds.CUSTOM_RESOURCE_DEFINITIONS, *others, definition(plural, version="v1beta1"))
+    await cluster.start()
+    assert not cluster.gateways._is_installed.is_set()
+    await cluster.end()
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1", None])
+async def test_grants_are_read_in_the_version_that_is_served(version):
+    cluster = Cluster()
+    cluster.put(kinds.CUSTOM_RESOURCE_DEFINITIONS, *map(definition, PLURALS))
+    if version is not None:
+        cluster.put(kinds.CUSTOM_RESOURCE_DEFINITIONS, definition("referencegrants", version=version))
+    await cluster.sync(*REFERENCE_GRANTS.values())
+    await cluster.start()
+    grants = cluster.gateways._grants
+    assert (grants and grants.resource) == (REFERENCE_GRANTS.get(version) if version else None)
+    await cluster.end()
+
+
+async def test_class_that_is_given_to_another_controller_ends_its_gateways(cluster):
+    await served(cluster)
+    assert cluster.decide() == "web"
+    cluster.put(GATEWAY_CLASSES, gateway_class("example.org/other"))
+    await cluster.settle()
+    assert (cluster.decide(), cluster.http.users) == (404, set())
+    cluster.put(GATEWAY_CLASSES, gateway_class())
+    await cluster.settle()
+    assert (cluster.decide(), cluster.http.users) == ("web", {"gateway"})
+
+
+async def test_ports_are_open_until_the_last_gateway_is_removed(cluster):
+    await served(cluster)
+    other = gateway()
+    other["metadata"]["name"] = "second"
+    cluster.put(GATEWAYS, other)
+    await cluster.settle()
+    cluster.remove(GATEWAYS, gateway())
+    await cluster.settle()
+    assert cluster.http.users == {"gateway"}
+    cluster.remove(GATEWAYS, other)
+    await cluster.settle()
+    assert cluster.http.users == set()
+
+
+async def test_status_of_a_route_has_the_controller_of_its_class(cluster):
+    cluster.put(GATEWAY_CLASSES, gateway_class("istio.io/gateway-controller"))
+    cluster.put(kinds.SERVICES, service())
+    cluster.put(HTTP_ROUTES, route("r", rule("web")))
+    cluster.put(GATEWAYS, gateway())
+    await cluster.settle()
+    (parent,) = cluster.status(HTTP_ROUTES, "r")["parents"]
+    assert parent["controllerName"] == "istio.io/gateway-controller"
+
+
+async def test_route_follows_its_gateway(cluster):
+    await served(cluster)
+    cluster.put(GATEWAYS, gateway(listener("http", "TCP", 9)))
+    await cluster.settle()
+    assert (cluster.decide(), cluster.attached) == (404, [0])
+    assert cluster.conditions(HTTP_ROUTES, "r")["Accepted"] == "NotAllowedByListeners"
+    cluster.put(GATEWAYS, gateway())
+    await cluster.settle()
+    assert (cluster.decide(), cluster.attached) == ("web", [1])
+
+
+async def test_route_leaves_a_gateway_for_another_one(cluster):
+    other = gateway()
+    other["metadata"]["name"] = "second"
+    cluster.put(GATEWAYS, other)
+    await served(cluster)
+    moved = route("r", rule("web"))
+    moved["spec"]["parentRefs"] = [{"name": "second"}]
+    cluster.put(HTTP_ROUTES, moved)
+    await cluster.settle()
+    attached = [
+        [each["attachedRoutes"] for each in cluster.status(GATEWAYS, name)["listeners"]]
+        for name in ("gw", "second")
+    ]
+    assert attached == [[0], [1]]
+    assert cluster.gateways._routes_of["default", "gw"] == set()
+
+
+async def test_route_leaves_a_service_for_another_one(cluster):
+    await served(cluster)
+    cluster.put(HTTP_ROUTES, route("r", rule("other")))
+    await cluster.settle()
+    assert cluster.gateways._users == {("default", "web"): set(), ("default", "other"): {("default", "r")}}
+    writes = len(cluster.client.writes)
+    cluster.remove(kinds.SERVICES, service())
+    await cluster.settle()
+    assert len(cluster.client.writes) == writes
+    cluster.put(kinds.SERVICES, service("other"))
+    await cluster.settle()
+    assert cluster.decide() == "other"
+
+
+async def test_gateway_keeps_the_listeners_without_certificate_of_others(cluster, pair):
+    cluster.put(GATEWAY_CLASSES, gateway_class())
+    other = gateway(secure(secret="none"))
+    other["metadata"]["name"] = "second"
+    cluster.put(GATEWAYS, gateway(secure()), other)
+    await cluster.settle()
+    assert cluster.gateways._unserved == {("default", "gw", "https"), ("default", "second", "https")}
+    cluster.put(kinds.SECRETS, secret(pair))
+    await cluster.settle()
+    assert cluster.gateways._unserved == {("default", "second", "https")}
+    cluster.remove(GATEWAYS, other)
+    await cluster.settle()
+    assert cluster.gateways._unserved == set()
+
+
+async def test_secrets_of_other_namespaces_reach_no_gateway(cluster, pair):
+    cluster.put(GATEWAY_CLASSES, gateway_class())
+    cluster.put(GATEWAYS, gateway(secure()))
+    await cluster.settle()
+    added = []
+    cluster.gateways._gateway_loop.add = added.append
+    cluster.put(kinds.SECRETS, secret(pair, namespace="shop"), secret(pair))
+    assert added == [("default", "gw")]
+
+
+async def test_secret_that_is_no_certificate_is_told(cluster):
+    cluster.put(kinds.SECRETS, {"metadata": {"name": "tls", "namespace": "default"}, "data": {}})
+    cluster.put(GATEWAY_CLASSES, gateway_class())
+    cluster.put(GATEWAYS, gateway(secure(), listener()))
+    await cluster.settle()
+    https, http = cluster.status(GATEWAYS, "gw")["listeners"]
+    assert conditions_of(https)["ResolvedRefs"] == "InvalidCertificateRef"
+    assert conditions_of(http)["ResolvedRefs"] == "ResolvedRefs"
+    (condition,) = (each for each in https["conditions"] if each["type"] == "ResolvedRefs")
+    assert condition["message"] == 'secret "default/tls" has no tls.crt or no tls.key'
+
+
+async def test_listener_of_another_namespace_gets_its_certificate_by_a_grant(cluster, pair):
+    spec = {
+        "from": [{"group": GROUP, "kind": "Gateway", "namespace": "default"}],
+        "to": [{"group": "", "kind": "Secret"}],
+    }
+    cluster.put(kinds.SECRETS, secret(pair, namespace="shop"))
+    cluster.put(GATEWAY_CLASSES, gateway_class())
+    cluster.put(GATEWAYS, gateway(secure(namespace="shop")))
+    await cluster.settle()
+    assert cluster.http.choose("shop.example") is None
+    cluster.put(REFERENCE_GRANTS["v1beta1"], {"metadata": {"name": "g", "namespace": "shop"}, "spec": spec})
+    await cluster.settle()
+    assert cluster.http.choose("shop.example") is not None
+
+
+async def test_backends_are_chosen_by_their_weights(cluster):
+    cluster.put(kinds.SERVICES, service("other"))
+    backends = [{"name": name, "port": 80, "weight": 1} for name in ("web", "other")]
+    await served(cluster, route("r", {"backendRefs": backends}))
+    assert {cluster.decide() for _ in range(64)} == {"web", "other"}

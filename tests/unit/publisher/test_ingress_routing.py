@@ -368,3 +368,191 @@ def test_errors_of_traefik_have_its_texts():
         504: b"Gateway Timeout",
         500: b"",
     }
+
+
+def own(**annotations):
+    return ingress("i", ("/", "Prefix", "s"), host="a.example", **annotations)
+
+
+def test_annotations_of_others_have_no_effect():
+    tree = own()
+    tree["metadata"]["annotations"] = {"app-root": "/app", "example.org/server-snippet": "x"}
+    assert backend(router(tree).decide(request())) == "s"
+    assert unknown_annotations(tree) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (400, "Bad Request"),
+        (403, "Forbidden"),
+        (404, "Not Found"),
+        (413, "Request Entity Too Large"),
+        (502, "Bad Gateway"),
+        (503, "Service Temporarily Unavailable"),
+        (504, "Gateway Time-out"),
+        (418, "Error"),
+    ],
+)
+def test_errors_of_nginx_have_its_pages(status, reason):
+    page = router().error_body(status).decode()
+    assert page.startswith(f"<html>\r\n<head><title>{status} {reason}</title></head>\r\n")
+    assert page.endswith("<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n")
+
+
+def test_pages_have_the_type_of_their_controller():
+    for controller, kind in ((NGINX, "text/html"), (TRAEFIK, "text/plain; charset=utf-8")):
+        assert router(controller=controller).decide(request()).headers == [("Content-Type", kind)]
+    nobody = IngressRouter({}, lambda _: False, lambda: 443, lambda _: 0)
+    assert b"nginx" in nobody.error_body(404)
+    assert nobody.decide(request()).status == 404
+
+
+def test_first_controller_with_a_rule_decides():
+    tables = {name: IngressTable() for name in (NGINX, TRAEFIK)}
+    of_nginx, of_traefik = own(), ingress("t", ("/t", "Prefix", "t"), host="b.example")
+    tables[NGINX].put(Key.of(of_nginx), of_nginx)
+    tables[TRAEFIK].put(Key.of(of_traefik), of_traefik)
+    both = IngressRouter(tables, lambda _: False, lambda: 443, lambda _: 0)
+    assert [backend(both.decide(request("/t", host))) for host in ("a.example", "b.example")] == ["s", "t"]
+
+
+def test_request_to_a_backend_says_where_it_comes_from():
+    forwarded = dict(router(own()).decide(request(uses_tls=True, client="192.0.2.7")).headers)
+    assert forwarded == {
+        "X-Real-IP": "192.0.2.7",
+        "X-Forwarded-For": "192.0.2.7",
+        "X-Forwarded-Host": "a.example",
+        "X-Forwarded-Port": "80",
+        "X-Forwarded-Proto": "https",
+        "X-Forwarded-Scheme": "https",
+        "X-Scheme": "https",
+    }
+    plain = dict(router(own(), controller=TRAEFIK).decide(request()).headers)
+    assert (plain["X-Forwarded-Proto"], plain["X-Scheme"]) == ("http", "http")
+
+
+@pytest.mark.parametrize(
+    ("annotations", "client", "expected"),
+    [
+        ({"allowlist_source_range": "10.0.0.0/8"}, "10.0.0.1", "s"),
+        ({"allowlist_source_range": "10.0.0.0/8"}, "11.0.0.1", 403),
+        ({"denylist_source_range": "10.0.0.0/8"}, "11.0.0.1", "s"),
+        ({"denylist_source_range": "10.0.0.0/8,11.0.0.0/8"}, "11.0.0.1", 403),
+        ({"allowlist_source_range": "10.0.0.0/8", "denylist_source_range": "10.0.0.1"}, "10.0.0.1", 403),
+        ({"allowlist_source_range": "10.0.0.0/8", "denylist_source_range": "10.0.0.1"}, "10.0.0.2", "s"),
+    ],
+)
+def test_ranges_of_sources_admit_and_refuse(annotations, client, expected):
+    assert backend(router(own(**annotations)).decide(request(client=client))) == expected
+
+
+@pytest.mark.parametrize("name", ["enable-global-auth", "satisfy", "auth-realm"])
+def test_further_annotations_that_keep_clients_out_are_refused(name):
+    assert router(own(**{name: "x"})).decide(request()).status == 503
+
+
+@pytest.mark.parametrize(
+    ("annotations", "target", "fields", "status", "location"),
+    [
+        ({"app_root": "/app"}, "/", {"uses_tls": True}, 302, "https://a.example/app"),
+        ({"app_root": "/app"}, "/x", {}, "s", None),
+        ({"temporal_redirect": "/b", "temporal_redirect_code": "307"}, "/", {}, 307, "/b"),
+        ({"temporal_redirect": "/b", "temporal_redirect_code": "200"}, "/", {}, 302, "/b"),
+        ({"permanent_redirect": "/b", "permanent_redirect_code": "400"}, "/", {}, 301, "/b"),
+        ({"permanent_redirect": "/b", "permanent_redirect_code": "300"}, "/", {}, 300, "/b"),
+        ({"permanent_redirect": "/b", "temporal_redirect": "/c"}, "/", {}, 301, "/b"),
+        ({"permanent_redirect": "/b", "app_root": "/c"}, "/", {}, 302, "http://a.example/c"),
+        ({"force_ssl_redirect": "false"}, "/", {}, "s", None),
+        ({"force_ssl_redirect": "true", "ssl_redirect": "false"}, "/x", {}, 308, "https://a.example/x"),
+        ({"force_ssl_redirect": "true"}, "/", {"uses_tls": True}, "s", None),
+        ({"force_ssl_redirect": "true"}, "/", {"x_forwarded_proto": "http"}, 308, "https://a.example/"),
+        ({"app_root": "/a\tb"}, "/", {}, 400, None),
+    ],
+)
+def test_redirects_of_nginx(annotations, target, fields, status, location):
+    found = router(own(**annotations)).decide(request(target, **fields))
+    assert (backend(found), dict(found.headers).get("Location")) == (status, location)
+
+
+def test_redirection_is_html():
+    found = router(own(permanent_redirect="/b")).decide(request())
+    assert dict(found.headers)["Content-Type"] == "text/html"
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("", 60), ("5", 5), ("x", 60), ("0", 60)])
+def test_backend_may_take_the_time_of_the_annotation(text, seconds):
+    assert router(own(proxy_read_timeout=text)).decide(request()).seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("2g", 2 << 30), ("7", 7), ("7K", 7 << 10), (" 1m ", 1 << 20), ("x", 1 << 20), ("k", 1 << 20)],
+)
+def test_sizes_have_units_of_nginx(text, size):
+    assert router(own(proxy_body_size=text)).decide(request()).max_body == size
+
+
+@pytest.mark.parametrize(
+    ("annotations", "headers", "number", "expected"),
+    [
+        ({}, {}, 0, "main"),
+        ({"canary_weight": "1"}, {}, 0, "canary"),
+        ({"canary_weight": "5", "canary_weight_total": "10"}, {}, 5, "main"),
+        ({"canary_weight": "x"}, {}, 0, "main"),
+        ({"canary_by_header": "X-C"}, {}, 0, "main"),
+        ({"canary_by_header": "X-C"}, {"x_c": "other"}, 0, "main"),
+        ({"canary_by_header": "X-C", "canary_weight": "1"}, {"x_c": "other"}, 0, "canary"),
+        ({"canary_by_header": "X-C", "canary_by_header_value": "v"}, {"x_c": "always"}, 0, "main"),
+        (
+            {"canary_by_header": "X-C", "canary_by_header_value": "v", "canary_weight": "1"},
+            {"x_c": "never"},
+            0,
+            "canary",
+        ),
+        (
+            {"canary_by_header": "X-C", "canary_by_cookie": "c"},
+            {"x_c": "never", "cookie": "c=always"},
+            0,
+            "main",
+        ),
+        ({"canary_by_header": "X-C", "canary_by_cookie": "c"}, {"cookie": "c=always"}, 0, "canary"),
+        ({"canary_by_cookie": "c", "canary_weight": "1"}, {"cookie": "c=never"}, 0, "main"),
+        ({"canary_by_cookie": "c", "canary_weight": "1"}, {"cookie": "c=maybe"}, 0, "canary"),
+        ({"canary_by_cookie": "c"}, {"cookie": "d=always"}, 0, "main"),
+    ],
+)
+def test_canary_is_chosen_by_header_cookie_and_weight(annotations, headers, number, expected):
+    main = ingress("main", ("/", "Prefix", "main"), host="a.example")
+    canary = ingress("canary", ("/", "Prefix", "canary"), host="a.example", canary="true", **annotations)
+    assert backend(router(canary, main, number=number).decide(request(**headers))) == expected
+
+
+def test_canary_has_the_path_of_its_main_ingress_and_is_no_duplicate():
+    main = ingress("main", ("/", "Prefix", "main"), ("/b", "Prefix", "other"), host="a.example")
+    canary = ingress(
+        "canary", ("/", "Prefix", "canary"), host="a.example", canary="true", canary_weight="100"
+    )
+    found = router(canary, main)
+    assert [backend(found.decide(request(target))) for target in ("/", "/b")] == ["canary", "other"]
+    table = IngressTable()
+    later = "2026-02-01T00:00:00Z"
+    other = ingress("other", ("/", "Prefix", "x"), host="a.example", created=later)
+    for tree in (main, canary, other):
+        table.put(Key.of(tree), tree)
+    for tree, duplicates, replaced in ((main, [], ["other"]), (canary, [], []), (other, ["main"], [])):
+        assert [rule.backend[1] for rule in table.duplicates(tree)] == duplicates
+        assert [key.name for key, _ in table.replaced(tree)] == replaced
+
+
+def test_other_path_or_host_is_no_duplicate():
+    table = IngressTable()
+    later = "2026-02-01T00:00:00Z"
+    trees = [
+        ingress("a", ("/", "Prefix", "a"), ("/", "Exact", "a"), host="a.example"),
+        ingress("b", ("/b", "Prefix", "b"), host="a.example", created=later),
+        ingress("c", ("/", "Prefix", "c"), host="c.example", created=later),
+    ]
+    for tree in trees:
+        table.put(Key.of(tree), tree)
+    assert [[*table.duplicates(tree), *table.replaced(tree)] for tree in trees] == [[], [], []]

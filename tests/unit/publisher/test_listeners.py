@@ -1,5 +1,7 @@
 """Ports that are opened once, on the first one that can be had, and connections that wait for slow clients."""
 
+import asyncio
+
 import pytest
 
 from mockube.component_base.clock import SteppedClock
@@ -72,3 +74,29 @@ async def test_sender_waits_for_a_slow_client():
     await connection.write(b"a")
     assert writer.calls == [b"a", "drain"]
     assert (connection.used_at, connection.address) == (clock.monotonic(), "192.0.2.7")
+
+
+async def test_clients_of_a_port_are_served(listeners):
+    served = asyncio.Queue()
+
+    async def serve(connection):
+        served.put_nowait(connection)
+        await connection.read(9)
+
+    listening = await listeners.open("a", ADDRESS, (0,), serve)
+    _, writer = await asyncio.open_connection(*listening.endpoint)
+    connection = await served.get()
+    assert (connection.address, len(listeners.connections)) == (ADDRESS, 1)
+    writer.close()
+
+
+async def test_closed_port_is_free_and_end_closes_all():
+    listeners = Listeners(SteppedClock())
+    endpoints = [(await listeners.open(key, ADDRESS, (0,), nothing)).endpoint for key in "ab"]
+    listeners.close("a")
+    listeners.close("a")
+    await listeners.end()
+    assert listeners._listeners == {}
+    for endpoint in endpoints:
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(*endpoint)

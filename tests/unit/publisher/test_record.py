@@ -1,6 +1,7 @@
 """What the ConfigMap of published ports says, and when it is written."""
 
 import pytest
+from msgspec.structs import replace
 
 from mockube.apimachinery.status import AlreadyExists
 from mockube.client.kinds import CONFIG_MAPS
@@ -95,3 +96,22 @@ async def test_record_is_written_once_it_is_read_and_when_it_changes(parts, reco
     for name in (RECORD.name, "other"):
         parts.put(CONFIG_MAPS, {"metadata": {"name": name, "namespace": RECORD.namespace}})
     assert record._loop.added == [RECORD, RECORD]
+
+
+async def test_nothing_is_written_of_a_publisher_that_is_disabled(parts):
+    settings = replace(parts.context.settings, is_enabled=False)
+    record = Record(replace(parts.context, settings=settings), Loop())
+    await record.write()
+    assert parts.client.writes == []
+    record.note("web", "a")
+    await record.write()
+    assert stored(parts) == {"web": "a"}
+
+
+async def test_other_config_maps_are_no_reason_to_write(parts, record):
+    parts.put(CONFIG_MAPS, {"metadata": {"name": "other", "namespace": RECORD.namespace}})
+    assert record._loop.added == []
+    parts.put(CONFIG_MAPS, {"metadata": {"name": RECORD.name, "namespace": RECORD.namespace}})
+    assert record._loop.added == [RECORD]
+    await record.write()
+    assert stored(parts) == OWN
