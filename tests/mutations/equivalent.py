@@ -9,4 +9,8 @@ EQUIVALENT_SITES: dict[tuple[str, str], str] = {
         "controller_manager/workloads/templates.py",
         "equal_ignoring_hash: `template == other or canonical_template(template) == canonical_templat…` without or `template == other`",
     ): "equal templates have equal canonical forms: it saves their computation",
+    (
+        "mockube/operators/end_state.py",
+        "end_state: `for … if label != name` always",
+    ): "a name that is replaced by itself remains: the rule saves time",
 }

@@ -3,11 +3,13 @@ import re
 import pytest
 
 from mockube.operators.end_state import (
+    Difference,
     NamePattern,
     Varying,
     differences,
     end_state,
     identity_of,
+    is_noise,
     learn_varying,
 )
 
@@ -257,6 +259,8 @@ def test_newest_condition_of_each_type_counts():
         pytest.param({"message": "pods: conflict"}, [], id="text"),
         pytest.param({"reason": "Failed", "message": "pods: conflict"}, ["reason", "message"], id="reason"),
         pytest.param({"status": "Unknown"}, ["status"], id="status"),
+        pytest.param({"status": "Unknown", "message": "x"}, ["message", "status"], id="status and text"),
+        pytest.param({"count": 2, "message": "x"}, ["count"], id="another field"),
     ],
 )
 def test_text_of_a_condition_counts_only_beside_its_status_or_reason(changed, lines):
@@ -265,7 +269,7 @@ def test_text_of_a_condition_counts_only_beside_its_status_or_reason(changed, li
         config_map("a", status={"conditions": [each]}) for each in (condition, condition | changed)
     )
     (found,) = compared([first], [second]) or [""]
-    assert re.findall(r"conditions\[Error\]\.(\w+)", found) == lines
+    assert sorted(re.findall(r"conditions\[Error\]\.(\w+)", found)) == sorted(lines)
 
 
 def test_revision_of_a_deployment_does_not_count():
@@ -397,3 +401,284 @@ def test_contents_of_volumes_are_not_left_over():
     )
     assert compared([], [ours]) == []
     assert compared([], [others]) == ["Secret mine in kube-system is left over"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version"),
+    [
+        ("Event", "v1"),
+        ("Event", "events.k8s.io/v1"),
+        ("Lease", "coordination.k8s.io/v1"),
+        ("Node", "v1"),
+        ("CSINode", "storage.k8s.io/v1"),
+        ("IPAddress", "networking.k8s.io/v1"),
+        ("VolumeAttachment", "storage.k8s.io/v1"),
+        ("ControllerRevision", "apps/v1"),
+    ],
+)
+def test_kind_that_changes_without_an_operator_is_left_out(kind, api_version):
+    assert compared([named(kind, "a", api_version)], []) == []
+    assert len(compared([named(kind, "a", "example.com/v1")], [])) == 1
+
+
+def test_replica_set_with_pods_counts():
+    sets = [named("ReplicaSet", "a", "apps/v1", spec={"replicas": count}) for count in (1, 0)]
+    assert compared(sets[:1], sets[1:]) == ["ReplicaSet.apps a is missing"]
+
+
+@pytest.mark.parametrize(
+    "field", ["uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"]
+)
+def test_field_of_metadata_that_is_another_one_each_time_does_not_count(field):
+    first, second = named("Site", "a", "example.com/v1"), named("Site", "a", "example.com/v1")
+    for tree, value in ((first, "1f5c-first"), (second, "2b7a-second")):
+        tree["metadata"] |= {field: value}
+    assert compared([first], [second]) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history", "uid"]
+)
+def test_annotation_that_counts_writes_does_not_count(name):
+    first, second = config_map("a"), config_map("a")
+    for tree, value in ((first, "1"), (second, "2")):
+        tree["metadata"]["annotations"] = {name: value}
+    assert compared([first], [second]) == []
+    first["metadata"]["annotations"]["other"] = "x"
+    assert len(compared([first], [second])) == 1
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "nodeName",
+        "podIP",
+        "podIPs",
+        "hostIP",
+        "hostIPs",
+        "clusterIP",
+        "clusterIPs",
+        "nodePort",
+        "containerID",
+        "imageID",
+        "restartCount",
+        "uid",
+    ],
+)
+def test_place_in_a_status_does_not_count(field):
+    first, second = (config_map("a", status={"deep": [{field: value}]}) for value in "xy")
+    assert compared([first], [second]) == []
+    other, another = (config_map("a", status={"deep": [{"other": value}]}) for value in "xy")
+    assert len(compared([other], [another])) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "field"),
+    [
+        ("Pod", "v1", "nodeName"),
+        ("Service", "v1", "clusterIP"),
+        ("Service", "v1", "clusterIPs"),
+        ("Service", "v1", "nodePort"),
+        ("Service", "v1", "healthCheckNodePort"),
+        ("Endpoints", "v1", "nodeName"),
+        ("EndpointSlice", "discovery.k8s.io/v1", "nodeName"),
+    ],
+)
+def test_place_in_the_spec_of_a_kind_does_not_count(kind, api_version, field):
+    first, second = (named(kind, "a", api_version, spec={"all": [{field: value}]}) for value in "xy")
+    assert compared([first], [second]) == []
+    first["spec"]["other"] = 1
+    assert len(compared([first], [second])) == 1
+
+
+def test_status_that_is_no_map_counts():
+    assert len(compared([config_map("a", status="x")], [config_map("a", status="y")])) == 1
+    for conditions in ("x", ["x"], [{"type": 1}], [{}]):
+        first = config_map("a", status={"conditions": conditions, "n": 1})
+        second = config_map("a", status={"conditions": conditions, "n": 2})
+        assert len(compared([first], [second])) == 1
+        assert compared([first], [first]) == []
+
+
+def test_generation_is_the_current_one_wherever_it_is_observed():
+    def tree(generation, observed):
+        found = config_map("a", status={"parts": [{"observedGeneration": observed}]})
+        found["metadata"]["generation"] = generation
+        return found
+
+    assert compared([tree(1, 1)], [tree(3, 3)]) == []
+    assert len(compared([tree(1, 1)], [tree(3, 2)])) == 1
+
+
+@pytest.mark.parametrize(
+    ("type_", "line"),
+    [("missing", "Site a in default is missing"), ("left over", "Site a in default is left over")],
+)
+def test_difference_without_changes_is_a_line(type_, line):
+    assert str(Difference(type=type_, role=("Site", "default", "a"))) == line
+
+
+@pytest.mark.parametrize(("count", "more"), [(3, ""), (4, "; and 1 more fields"), (6, "; and 3 more fields")])
+def test_line_has_three_fields(count, more):
+    first, second = (config_map("a", {f"k{number}": value for number in range(count)}) for value in "xy")
+    (line,) = compared([first], [second])
+    fields = "; ".join(f'data.k{number}: "x" -> "y"' for number in range(3))
+    assert line == f"ConfigMap a in default differs: {fields}{more}"
+
+
+def test_keys_tell_ends_apart():
+    first = Difference(type="missing", role=("Site", "default", "a"))
+    assert first.key != Difference(type="left over", role=("Site", "default", "a")).key
+    assert first.key != Difference(type="missing", role=("Site", "default", "b")).key
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "matches"),
+    [
+        ("ConfigMap", "job-x-end", True),
+        ("Secret", "job-x-end", False),
+        ("ConfigMap", "job--end", False),
+        ("ConfigMap", "jub-x-end", False),
+        ("ConfigMap", "job-x-and", False),
+    ],
+)
+def test_pattern_matches_names_with_something_between_its_ends(kind, name, matches):
+    pattern = NamePattern("ConfigMap", "job-", "-end")
+    assert pattern.matches(kind, name) is matches
+    assert pattern.label == "job-*-end"
+
+
+def test_list_has_the_fields_and_numbers_that_vary():
+    varying = Varying(
+        fields={(("Site", "default", "b"), "spec.x"), (("Site", "default", "a"), "spec.y")},
+        counts={("Pod", "", "p-*")},
+    )
+    assert varying.lines() == [
+        "Site a in default: spec.y",
+        "Site b in default: spec.x",
+        "Pod p-*: how many there are",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("identity", "is_left_out"),
+    [
+        (("Secret", "kube-system", "mockube-pod-1f5c-data"), True),
+        (("Secret", "default", "mockube-pod-1f5c-data"), False),
+        (("ConfigMap", "kube-system", "mockube-pod-1f5c-data"), False),
+        (("Secret", "kube-system", "other"), False),
+        (("Node", "", "a"), True),
+    ],
+)
+def test_contents_of_volumes_are_noise(identity, is_left_out):
+    assert is_noise(identity) is is_left_out
+
+
+def test_job_of_another_owner_has_a_name_of_its_own():
+    first, second = job("1"), job("2")
+    for (tree,) in (first, second):
+        tree["metadata"]["ownerReferences"][0] |= {"kind": "Site", "apiVersion": "example.com/v1"}
+    assert len(compared(first, second)) == 2
+    unowned = [named("Job", name, "batch/v1", "default") for name in ("a", "b")]
+    assert len(compared(unowned[:1], unowned[1:])) == 2
+
+
+def test_volume_mount_of_a_user_in_a_pod_counts():
+    first, second = (named("Pod", "a", spec={"volumes": [{"name": name}]}) for name in ("data-1", "data-2"))
+    assert len(compared([first], [second])) == 1
+    others = [named("Site", "a", spec={"volumes": [{"name": f"kube-api-access-{name}"}]}) for name in "xy"]
+    assert len(compared(others[:1], others[1:])) == 1
+
+
+def test_longer_random_name_is_replaced_before_a_shorter_one_in_it():
+    def end(one, two):
+        return [
+            config_map(one, generate_name="a-"),
+            config_map(two, generate_name=f"{one}-"),
+            config_map("site", {"child": two}),
+        ]
+
+    assert compared(end("a-x", "a-x-q"), end("a-y", "a-y-r")) == []
+
+
+def test_equal_objects_are_matched_one_to_one():
+    twins = [config_map(f"p-{number}", {"x": "1"}, generate_name="p-") for number in range(3)]
+    assert compared(twins, twins[:2]) == ["ConfigMap p-* in default is missing"]
+    other = config_map("p-9", {"x": "2"}, generate_name="p-")
+    assert compared(twins, [*twins[:2], other]) == ['ConfigMap p-* in default differs: data.x: "1" -> "2"']
+
+
+def test_counted_object_has_its_owners_and_some_fields():
+    def tree(color, size, owner):
+        return config_map("a", {"color": color, "size": size}, owners=[config_map(owner)])
+
+    counted = {identity_of(tree("", "", "o")): frozenset({"data.size"})}
+    assert compared([tree("red", "1", "o")], [tree("blue", "1", "o")], counted=counted) == []
+    assert len(compared([tree("red", "1", "o")], [tree("red", "2", "o")], counted=counted)) == 1
+    assert len(compared([tree("red", "1", "o")], [tree("red", "1", "p")], counted=counted)) == 1
+
+
+def test_names_that_share_nothing_have_a_pattern_of_all_or_none():
+    first = [config_map("abc1"), config_map("abc2")]
+    second = [config_map("abd1"), config_map("abd2")]
+    (pattern,) = learn_varying(first, second).patterns
+    assert pattern.label == "ab*"
+    assert learn_varying([config_map("x")], [config_map("y")]).patterns == []
+    assert learn_varying([config_map("x")], [config_map("y")]).lines() == [
+        "ConfigMap x in default: how many there are",
+        "ConfigMap y in default: how many there are",
+    ]
+
+
+def test_object_of_one_run_alone_makes_no_pattern():
+    assert learn_varying([config_map("job-x")], []).patterns == []
+
+
+def test_members_with_one_label_are_a_sorted_list():
+    def end(*uids):
+        targets = [config_map(f"t{number}", uid=uid) for number, uid in enumerate(uids)]
+        names = {f"2026-01-0{number + 1}T00:00:00Z": text for number, text in enumerate("ba")}
+        return [*targets, config_map("files", names)]
+
+    assert compared(end("1f5c-1", "1f5c-2"), end("2b7a-1", "2b7a-2")) == []
+
+
+def test_text_outside_of_conditions_counts():
+    assert (
+        len(compared([config_map("a", status={"message": "x"})], [config_map("a", status={"message": "y"})]))
+        == 1
+    )
+
+
+def test_name_that_a_user_gave_is_no_generated_one():
+    assert (
+        len(
+            compared([config_map("one", generate_name="child-")], [config_map("two", generate_name="child-")])
+        )
+        == 2
+    )
+
+
+def test_values_of_members_with_one_label_count():
+    def end(value):
+        return [config_map("files", {"2026-01-01T00:00:00Z": "x", "2026-01-02T00:00:00Z": value})]
+
+    assert len(compared(end("y"), end("z"))) == 1
+
+
+def test_names_with_a_common_end_have_a_pattern():
+    (pattern,) = learn_varying([config_map("x1-end")], [config_map("y2-end")]).patterns
+    assert pattern.label == "*-end"
+
+
+@pytest.mark.parametrize("name", ["kind", "name"])
+def test_version_of_what_is_no_reference_counts(name):
+    first, second = (
+        config_map("a", spec={"target": {name: "x", "resourceVersion": version}}) for version in "12"
+    )
+    assert len(compared([first], [second])) == 1
+
+
+def test_object_that_remains_is_not_compared_with_one_that_is_missing():
+    children = [config_map(f"p-{number}", {"x": str(number)}, generate_name="p-") for number in (1, 2)]
+    assert compared(children, children[1:]) == ["ConfigMap p-* in default is missing"]

@@ -6,6 +6,7 @@ from mockube.apimachinery.patch.json_difference import patched
 from mockube.apimachinery.status import ApiError
 from mockube.client.kinds import CONFIG_MAPS
 from mockube.client.resources import Key
+from mockube.operators import field_edits as field_edits_module
 from mockube.operators.field_edits import NotEditable, edit_field, field_edits
 
 KEY = Key("default", "a")
@@ -90,3 +91,111 @@ async def test_object_without_a_field_to_change(tree, message):
     client = FakeClient(tree, default={"history": 1}, refused={"/spec/a"})
     with pytest.raises(NotEditable, match=message):
         await edit_field(client, CONFIG_MAPS, KEY)
+
+
+def edits(tree):
+    return [(edit.field, edit.after) for edit in field_edits(tree)]
+
+
+def test_every_field_is_edited_once_in_the_order_of_worth():
+    tree = {
+        "spec": {
+            "replicas": 1,
+            "zone": "a",
+            "image": "b",
+            "port": 1,
+            "none": None,
+            "list": ["x", True],
+            "empty": {},
+        },
+        "data": {"k": "v"},
+        "stringData": {"s": "t"},
+        "rules": [{"verbs": ["get"]}],
+        "subjects": [{"name": "u"}],
+        "webhooks": [{"name": "w"}],
+        "metadata": {"name": "n", "labels": {"l": "m"}, "annotations": {"a": "b"}},
+        "status": {"phase": "p"},
+    }
+    assert edits(tree) == [
+        ("spec.image", "b-edited"),
+        ("spec.port", 2),
+        ("spec.list.0", "x-edited"),
+        ("spec.list.1", False),
+        ("spec.zone", "a-edited"),
+        ("spec.replicas", 2),
+        ("data.k", "v-edited"),
+        ("stringData.s", "t-edited"),
+        ("rules.0.verbs.0", "get-edited"),
+        ("subjects.0.name", "u-edited"),
+        ("webhooks.0.name", "w-edited"),
+        ("metadata.labels.l", "m-edited"),
+    ]
+
+
+def test_only_data_of_secrets_are_encoded():
+    secret = {"apiVersion": "v1", "kind": "Secret", "data": {"k": "YQ=="}, "stringData": {"s": "t"}}
+    data, text = field_edits(secret)
+    assert base64.b64decode(data.after) == b"YQ==-edited"
+    assert (text.after, text.is_confidential) == ("t-edited", True)
+    for other in ({"kind": "Secret", "apiVersion": "example.com/v1"}, {"kind": "ConfigMap"}):
+        (edit,) = field_edits({**secret, **other, "stringData": {}})
+        assert (edit.after, edit.is_confidential, str(edit)) == (
+            "YQ==-edited",
+            False,
+            "data.k is set to 'YQ==-edited'",
+        )
+
+
+async def test_value_that_a_server_keeps_is_no_edit():
+    class Stubborn(FakeClient):
+        async def patch(self, resource, key, patch, *, kind, dry_run=False):
+            if not dry_run and patch[0]["path"] == "/spec/a":
+                return self.tree
+            return await super().patch(resource, key, patch, kind=kind, dry_run=dry_run)
+
+    client = Stubborn({"spec": {"a": "x", "b": "y"}})
+    assert (await edit_field(client, CONFIG_MAPS, KEY)).field == "spec.b"
+
+
+async def test_few_fields_are_tried():
+    spec = {f"k{number:02}": "x" for number in range(20)}
+    client = FakeClient({"spec": spec}, refused={f"/spec/k{number:02}" for number in range(10)})
+    with pytest.raises(NotEditable, match="it is immutable"):
+        await edit_field(client, CONFIG_MAPS, KEY)
+    client = FakeClient({"spec": spec}, refused={f"/spec/k{number:02}" for number in range(9)})
+    assert (await edit_field(client, CONFIG_MAPS, KEY)).field == "spec.k09"
+
+
+async def test_field_that_may_not_be_removed_is_no_default():
+    class Required(FakeClient):
+        async def patch(self, resource, key, patch, *, kind, dry_run=False):
+            if dry_run:
+                raise ApiError("it is required")
+            return await super().patch(resource, key, patch, kind=kind)
+
+    assert (await edit_field(Required({"spec": {"a": "x"}}), CONFIG_MAPS, KEY)).field == "spec.a"
+
+
+async def test_names_with_slashes_and_members_of_lists_are_edited():
+    for tree, field in (
+        ({"data": {"a/b~c": "x"}}, "data.a/b~c"),
+        ({"spec": {"list": ["x"]}}, "spec.list.0"),
+    ):
+        client = FakeClient(tree)
+        assert (await edit_field(client, CONFIG_MAPS, KEY)).field == field
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("a", "b"), 1),
+        (("a", "c"), None),
+        (("l", 1), "y"),
+        (("l", 2), None),
+        (("l", "0"), None),
+        (("a", "b", "c"), None),
+        (("none", "x"), None),
+    ],
+)
+def test_value_at_a_path(path, value):
+    assert field_edits_module._value_at({"a": {"b": 1}, "l": ["x", "y"]}, path) == value

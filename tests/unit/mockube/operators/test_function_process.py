@@ -38,12 +38,10 @@ def ignore_signal(_):
     wait_for_signal(_)
 
 
-@pytest.mark.thorough
 def test_function_has_kubeconfig_and_variables():
     assert run(print_environment, COLOR="red") == (0, f"{KUBECONFIG} {KUBECONFIG} red\n")
 
 
-@pytest.mark.thorough
 def test_environment_may_be_larger_than_a_packet():
     assert run(print_environment, COLOR="red" * 100_000)[0] == 0
 
@@ -52,7 +50,6 @@ def fail(_):
     raise ValueError("wrong")
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("main", "code"),
     [
@@ -65,12 +62,10 @@ def test_exit_codes(main, code):
     assert run(main)[0] == code
 
 
-@pytest.mark.thorough
 def test_error_is_in_the_log():
     assert "ValueError: wrong" in run(fail)[1]
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("main", "grace", "code", "ignored"),
     [
@@ -90,7 +85,6 @@ def test_stop(main, grace, code, ignored):
         assert not [*marked_processes(operator._marker)]
 
 
-@pytest.mark.thorough
 def test_process_that_starts_too_late_is_killed_and_not_taken_for_the_next_one(monkeypatch):
     with closing(FunctionServer(wait_for_signal)) as server:
         os.kill(server.pid, signal.SIGSTOP)
@@ -106,7 +100,6 @@ def test_process_that_starts_too_late_is_killed_and_not_taken_for_the_next_one(m
         assert server._started == {}
 
 
-@pytest.mark.thorough
 def test_several_operators_run_at_a_time():
     with closing(FunctionServer(wait_for_signal)) as server:
         operators = [server.start(KUBECONFIG, {}) for _ in range(5)]
@@ -115,7 +108,6 @@ def test_several_operators_run_at_a_time():
         assert [operator.code is None for operator in operators] == [True, True, False, True, True]
 
 
-@pytest.mark.thorough
 def test_operators_end_with_the_server():
     server = FunctionServer(wait_for_signal)
     operator = server.start(KUBECONFIG, {})
@@ -142,7 +134,6 @@ def leave_child(_):
     os.read(ours, 1)
 
 
-@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
 @pytest.mark.parametrize("grace", [pytest.param(0, id="crash"), pytest.param(SECONDS, id="stop")])
 def test_forked_child_in_a_session_of_its_own_is_killed(grace):
@@ -157,7 +148,6 @@ def test_forked_child_in_a_session_of_its_own_is_killed(grace):
         assert str(child) in operator.log.text()
 
 
-@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
 def test_child_that_an_operator_leaves_ends_with_the_server():
     server = FunctionServer(leave_child)
@@ -170,14 +160,12 @@ def test_child_that_an_operator_leaves_ends_with_the_server():
     assert not operator._reader.is_alive()
 
 
-@pytest.mark.thorough
 def test_operator_is_killed_before_it_has_a_group():
     with closing(FunctionServer(wait_for_signal)) as server:
-        for _ in range(20):
+        for _ in range(3):
             assert server.start(KUBECONFIG, {}).kill().code == 128 + signal.SIGKILL
 
 
-@pytest.mark.thorough
 def test_operator_that_cannot_be_killed_is_a_failure(monkeypatch):
     monkeypatch.setattr(function_process, "KILL_SECONDS", 0.01)
     with closing(FunctionServer(lambda _: signal.pause())) as server:

@@ -36,7 +36,6 @@ def wait_for_line(operator, text):
         assert reader.is_alive() or text in operator.log.text(), operator.log.text()
 
 
-@pytest.mark.thorough
 def test_operator_has_kubeconfig_and_variables(tmp_path):
     lines = ("import os", "print(os.environ['KUBECONFIG'], os.environ['COLOR'], os.getcwd())")
     with python(*lines, folder=tmp_path, COLOR="red") as operator:
@@ -44,7 +43,6 @@ def test_operator_has_kubeconfig_and_variables(tmp_path):
     assert operator.log.text() == f"{KUBECONFIG} red {tmp_path}\n"
 
 
-@pytest.mark.thorough
 def test_cluster_of_this_process_is_hidden(monkeypatch):
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     with python("import os", "print(os.environ.get('KUBERNETES_SERVICE_HOST'))") as operator:
@@ -62,7 +60,6 @@ runtime.main
 """
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("text", "line"),
     [
@@ -116,7 +113,6 @@ def test_operators_in_networks_of_their_own_listen_on_the_same_port():
             assert operator.code is None
 
 
-@pytest.mark.thorough
 def test_stop_sends_term_to_an_operator_that_ends():
     with python(
         "import signal, sys", "signal.signal(15, lambda *_: sys.exit(7))", "print('up')", "signal.pause()"
@@ -144,7 +140,6 @@ def test_operator_works_unless_all_of_its_threads_wait(last_line, expected):
     assert not is_working(operator.pid)
 
 
-@pytest.mark.thorough
 def test_operator_that_ignores_term_is_killed():
     with python(
         "import signal", "signal.signal(15, signal.SIG_IGN)", "print('up')", "signal.pause()"
@@ -154,7 +149,6 @@ def test_operator_that_ignores_term_is_killed():
     assert (end.code, end.ignored_term) == (128 + signal.SIGKILL, True)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     "session", [pytest.param("", id="in its group"), pytest.param("os.setsid()", id="in its own session")]
 )
@@ -183,7 +177,6 @@ LEAVE_CHILD = (
 )
 
 
-@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc")
 @pytest.mark.parametrize("suffix", [pytest.param("", id="child"), pytest.param(" &", id="orphan")])
 @pytest.mark.parametrize("grace", [pytest.param(0, id="crash"), pytest.param(SECONDS, id="stop")])
@@ -195,7 +188,6 @@ def test_process_without_the_environment_in_a_session_of_its_own_is_killed(suffi
         assert not operator._reader.is_alive()
 
 
-@pytest.mark.thorough
 def test_crash_kills_at_once():
     with python("import signal", "print('up')", "signal.pause()") as operator:
         wait_for_line(operator, "up")
@@ -203,7 +195,6 @@ def test_crash_kills_at_once():
     assert (end.code, end.ignored_term) == (128 + signal.SIGKILL, False)
 
 
-@pytest.mark.thorough
 def test_operator_that_exits_at_once_is_explained():
     with python("import sys", "print('starting')", "sys.exit('no such flag: --wrong')") as operator:
         assert operator.wait(SECONDS) == 1
@@ -221,7 +212,6 @@ def test_megabytes_of_log_are_bounded():
     assert text.endswith("99999\n")
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("writes", "text"),
     [
@@ -244,7 +234,6 @@ def test_log_has_head_and_tail(writes, text):
     assert log.size == sum(map(len, writes))
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("command", "message"),
     [
@@ -260,7 +249,6 @@ def test_command_that_cannot_be_started_is_refused(command, message, tmp_path):
         check_command(command, tmp_path)
 
 
-@pytest.mark.thorough
 def test_operator_that_cannot_be_killed_is_a_failure(monkeypatch):
     monkeypatch.setattr(process, "KILL_SECONDS", 0.01)
     operator = python("import signal", "print('up')", "signal.pause()")

@@ -18,6 +18,12 @@ from mockube.operators.writes import is_write
         ("update", "leases.coordination.k8s.io", False),
         ("create", "localsubjectaccessreviews.authorization.k8s.io", False),
         ("create", "serviceaccounts/token", False),
+        ("create", "tokenreviews.authentication.k8s.io", False),
+        ("create", "marks.control.mockube.dev", False),
+        ("update", "configmaps/token", True),
+        ("delete", "configmaps", True),
+        ("deletecollection", "configmaps", True),
+        ("watch", "configmaps", False),
         ("create", "serviceaccounts", True),
     ],
 )
