@@ -40,7 +40,6 @@ class PodConnection:
     async def close(self) -> None:
         self.departure.set()
         await self._to_pod.end()
-        self._to_proxy.discard()
         await supervision.cancel_and_wait([self._serving])
 
 

@@ -53,9 +53,9 @@ class RouteMatch(Struct, frozen=True, kw_only=True):
     route: ReadOnlyTree
     host: str
     """A host, one that begins with `*.`, or "" for any."""
-    is_secure: bool | None
+    is_secure: bool
     """Whether the listener has TLS."""
-    listener: Listener | None = None
+    listener: Listener
     match: ReadOnlyTree
     rule: ReadOnlyTree
     backends: Sequence[BackendChoice]
@@ -151,9 +151,7 @@ class GatewayRouter:
             parse_qsl(request.query[1:], keep_blank_values=True, max_num_fields=1000) if request.query else []
         )
         for match in self._table.of_host(request.host[:_MAX_HOST]):
-            if match.is_secure is not None and match.is_secure is not request.uses_tls:
-                continue
-            if match.listener in self._unserved:
+            if match.is_secure is not request.uses_tls or match.listener in self._unserved:
                 continue
             if _matches(match, request, dict(query[::-1])):
                 return self._apply(match, request)

@@ -60,8 +60,8 @@ class Gateways:
         self._address = context.settings.address
         self._definitions = context.informers.of(CUSTOM_RESOURCE_DEFINITIONS)
         self._is_installed = asyncio.Event()
-        self._served: dict[Key, str] = {}
-        """The controller of each Gateway that is served."""
+        self._served = set[Key]()
+        """The Gateways that are served."""
         self._table = MatchTable()
         self._parents: dict[Key, list[Parent]] = {}
         """What became of the references of each route."""
@@ -152,20 +152,22 @@ class Gateways:
         controller = (gateway_class.get("spec") or {}).get("controllerName") or ""
         return controller if controller in CONTROLLERS else ""
 
+    def _controller_at(self, key: Key) -> str:
+        """Return the controller of a Gateway that exists."""
+        gateway = self._gateways.lister.get(*key)
+        assert gateway is not None
+        return self._controller_of(gateway)
+
     async def _sync_gateway(self, key: Key) -> timedelta | None:
         gateway = self._served_gateway(*key)
-        controller = "" if gateway is None else self._controller_of(gateway)
-        was_served = self._served.pop(key, "")
-        if was_served != controller:
-            for route in self._routes_of.get(key, ()):
-                self._route_loop.add(route)
         if gateway is None:
+            self._served.discard(key)
             self._certificates.pop(key, None)
             self._unserved -= {each for each in self._unserved if each[:2] == key}
             if not self._served:
                 self._http.release(_USER)
             return None
-        self._served[key] = controller
+        self._served.add(key)
         await self._accept_class(gateway["spec"]["gatewayClassName"])
         problems = await self._load_certificates(key, gateway)
         await self._http.use(_USER)
@@ -261,9 +263,7 @@ class Gateways:
             self._gateway_loop.add(gateway)
         if parents:
             assert route is not None
-            status = route_status(
-                route, parents, lambda gateway: self._served.get(gateway) or CONTROLLER, self._now()
-            )
+            status = route_status(route, parents, self._controller_at, self._now())
             await self._write_status(HTTP_ROUTES, route, status)
         return None
 

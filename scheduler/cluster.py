@@ -181,9 +181,12 @@ class SchedulerCache:
         """Add or update a pod on a node, in its current state. It is no longer assumed."""
         self._assumed.discard(view.uid)
         node_name = self._node_names.get(view.uid)
-        pod_info = None if node_name is None else self._nodes[node_name].pods[view.uid]
-        pod = pod_info.with_view(view) if pod_info else PodInfo.of(view, self._gates)
-        if pod_info is not None and node_name == node and pod.counts_as(pod_info):
+        if node_name is None:
+            self.assign_pod(PodInfo.of(view, self._gates), node)
+            return
+        pod_info = self._nodes[node_name].pods[view.uid]
+        pod = pod_info.with_view(view)
+        if node_name == node and pod.counts_as(pod_info):
             self._nodes[node].replace(pod)
         else:
             self.assign_pod(pod, node)

@@ -264,5 +264,4 @@ def prefilter_only(plugin: FilterPlugin) -> FilterPlugin:
             return check._replace(check=lambda _: None)
         return check if isinstance(check, Rejection) else None
 
-    is_harmless = plugin.is_node_local or plugin.group_form is not None
-    return FilterPlugin(plugin.name, make_check, is_node_local=is_harmless)
+    return FilterPlugin(plugin.name, make_check)

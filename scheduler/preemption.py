@@ -152,8 +152,7 @@ def _aggregate(errors: Iterable[str]) -> str:
 
 
 def _may_help(node: NodeInfo, feasible_nodes: FeasibleNodes) -> bool:
-    is_unresolvable = feasible_nodes.rejections[node.name].is_unresolvable
-    return feasible_nodes.prefilter_rejection is None and not is_unresolvable
+    return not feasible_nodes.rejections[node.name].is_unresolvable
 
 
 def _candidates_of(profile: Profile, nodes: int) -> int | None:

@@ -6,6 +6,10 @@ EQUIVALENT_SITES: dict[tuple[str, str], str] = {
         "_pool: `for … if device.counters` always",
     ): "a device without counters consumes none of them: the rule saves time",
     (
+        "scheduler/scores/pod_affinity.py",
+        "grouped_pod_affinity_score: `_is_skipped(pod, args) or not (keys or pod.terms)` without or `not (keys or pod.terms)`",
+    ): "without any terms all nodes have the same score: the rule saves time",
+    (
         "controller_manager/workloads/templates.py",
         "equal_ignoring_hash: `template == other or canonical_template(template) == canonical_templat…` without or `template == other`",
     ): "equal templates have equal canonical forms: it saves their computation",

@@ -5,6 +5,7 @@ import pytest
 from mockube.client.resources import Key
 from mockube.publisher.gateway_attachment import (
     Cluster,
+    Parent,
     ReferenceProblem,
     class_status,
     gateway_status,
@@ -638,3 +639,21 @@ def test_status_of_a_route_names_the_controller_of_each_parent():
     accepted = conditions_by_type(found[0]["conditions"])["Accepted"]
     assert accepted[:2] == ("False", "NoMatchingParent")
     assert accepted[2].startswith("the Gateway has no listener")
+
+
+def test_parents_of_a_route_keep_the_times_of_their_own_conditions():
+    tree = route("r", rule("s"))
+    far, near = ({"name": "gw", "sectionName": name} for name in ("far", "near"))
+    old = {"type": "Accepted", "status": "True", "lastTransitionTime": "2025-01-01T00:00:00Z"}
+    older = {**old, "lastTransitionTime": "2024-01-01T00:00:00Z"}
+    present = [
+        {"parentRef": reference, "controllerName": "c", "conditions": [condition]}
+        for reference, condition in ((far, old), (near, older))
+    ]
+    parents = [
+        Parent(reference=reference, reason="Accepted", backends_problem=None, listeners=[])
+        for reference in (near, far)
+    ]
+    found = route_status({**tree, "status": {"parents": present}}, parents, lambda _: "c", NOW)["parents"]
+    times = [each["conditions"][0]["lastTransitionTime"] for each in found]
+    assert times == ["2024-01-01T00:00:00Z", "2025-01-01T00:00:00Z"]

@@ -261,6 +261,7 @@ async def test_nothing_is_watched_before_all_definitions_are_established(last):
     cluster.put(kinds.CUSTOM_RESOURCE_DEFINITIONS, *map(definition, PLURALS[:2]), last)
     await cluster.start()
     assert not cluster.gateways._is_installed.is_set()
+    assert not hasattr(cluster.gateways, "_gateways")
     cluster.put(kinds.CUSTOM_RESOURCE_DEFINITIONS, definition("gatewayclasses"))
     assert cluster.gateways._is_installed.is_set()
     await cluster.end()
@@ -329,8 +330,8 @@ async def test_ports_are_open_until_the_last_gateway_is_removed(cluster):
 async def test_status_of_a_route_has_the_controller_of_its_class(cluster):
     cluster.put(GATEWAY_CLASSES, gateway_class("istio.io/gateway-controller"))
     cluster.put(kinds.SERVICES, service())
-    cluster.put(HTTP_ROUTES, route("r", rule("web")))
     cluster.put(GATEWAYS, gateway())
+    cluster.put(HTTP_ROUTES, route("r", rule("web")))
     await cluster.settle()
     (parent,) = cluster.status(HTTP_ROUTES, "r")["parents"]
     assert parent["controllerName"] == "istio.io/gateway-controller"

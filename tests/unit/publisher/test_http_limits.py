@@ -256,3 +256,28 @@ async def test_closed_connection_of_a_client_that_does_not_read_is_reset():
         await closing
         assert connection.departure.is_set()
     server.close()
+
+
+async def test_connection_waits_for_a_head_until_it_is_complete(served):
+    heads = UnfinishedHeads()
+    client = served(heads)
+    await yield_to_loop(5)
+    assert heads.waiting
+    await client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n")
+    assert not heads.waiting, "it waits for its body"
+    other = served(heads)
+    await other.send(HEAD)
+    assert heads.waiting, "it waits for its next head"
+    await other.send(b"")
+    assert not heads.waiting
+
+
+def test_small_head_has_room_when_others_use_all_memory():
+    heads = UnfinishedHeads()
+    large, small = (heads.of(number, "192.0.2.7", lambda: None) for number in (1, 2))
+    assert large.has_room(limits.SMALL_HEAD + limits.ALL_HEADS)
+    assert not large.has_room(limits.SMALL_HEAD + limits.ALL_HEADS + 1)
+    assert small.has_room(limits.SMALL_HEAD)
+    assert not small.has_room(limits.SMALL_HEAD + 1)
+    large.end()
+    assert small.has_room(limits.SMALL_HEAD + 1)

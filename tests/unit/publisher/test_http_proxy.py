@@ -1,5 +1,7 @@
 """What the proxy of Ingresses and Gateways sends to a backend, and what a client gets: heads, framing, and the end of connections."""
 
+import asyncio
+
 import pytest
 
 from mockube.component_base.clock import SteppedClock
@@ -425,3 +427,22 @@ async def test_switched_connection_carries_bytes_in_both_directions():
         ["X-A: 1", "Connection: Upgrade", "Upgrade: echo"],
         b"first second",
     )
+
+
+async def test_response_before_the_end_of_a_body_ends_the_exchange():
+    class Slow(Client):
+        async def read(self, _limit):
+            return self.pieces.pop(0) if self.pieces else await asyncio.Event().wait()
+
+    others = asyncio.all_tasks()
+    client, backend = Slow(get("Content-Length: 5", method="POST")), Backend(OK)
+
+    async def open_backend(_):
+        return backend
+
+    head = UnfinishedHeads().of(1, "192.0.2.7", lambda: None)
+    await HttpProxy(client, Router(), open_backend, SteppedClock(), head).serve(
+        "192.0.2.7", 80, uses_tls=False
+    )
+    assert client.received.startswith(b"HTTP/1.1 200 OK")
+    assert (backend.is_closed, asyncio.all_tasks() - others) == (True, set())

@@ -1,6 +1,7 @@
 """Which Services are published, and which connections end with a pod."""
 
 import asyncio
+import resource
 import socket
 
 import pytest
@@ -212,10 +213,10 @@ async def test_nothing_is_published_before_all_is_known():
     cluster.put(kinds.SERVICES, service("NodePort", {"port": 80, "nodePort": 1}))
     needed = [*VIEWED, kinds.CONFIG_MAPS]
     task = asyncio.create_task(cluster.publisher.run())
-    for resource in needed:
+    for each in needed:
         await cluster.settle()
         assert (cluster.ports, cluster.client.writes) == ([], [])
-        await cluster.sync(resource)
+        await cluster.sync(each)
     await cluster.settle()
     assert cluster.ports == ["default.web.80.node-port"]
     task.cancel()
@@ -293,3 +294,13 @@ async def test_disabled_publisher_deletes_what_an_earlier_run_has_written():
     assert parts.client.writes == [("delete", "configmaps", "mockube-published-ports")]
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_publisher_may_open_as_many_files_as_the_system_allows():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    cluster = Cluster()
+    await cluster.start()
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 256
+    await cluster.end()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -169,3 +169,27 @@ async def test_loss_of_a_connection_is_no_error_of_the_server():
     assert other.departure.is_set()
     await other.end()
     await other.close()
+
+
+@pytest.mark.parametrize(
+    ("platform", "port", "is_taken"), [("darwin", 1, True), ("darwin", 0, False), ("linux", 0, False)]
+)
+def test_port_of_another_program_is_not_taken_over_on_other_systems(platform, port, is_taken, monkeypatch):
+    """There, a socket of one address could be opened beside one of all addresses."""
+    with socket.create_server((ADDRESS, 0)) as free:
+        number = free.getsockname()[1] if port else 0
+    monkeypatch.setattr(sockets.sys, "platform", platform)
+    monkeypatch.setattr(socket, "create_connection", lambda *_, **__: socket.socket())
+    if is_taken:
+        with pytest.raises(NoSocket, match="is taken by another program"):
+            open_socket(ADDRESS, [number])
+    else:
+        open_socket(ADDRESS, [number]).listener.close()
+
+
+def test_linux_needs_no_look_for_a_server(monkeypatch):
+    monkeypatch.setattr(sockets.sys, "platform", "linux")
+    with socket.create_server((ADDRESS, 0)) as free:
+        number = free.getsockname()[1]
+    monkeypatch.setattr(socket, "create_connection", lambda *_, **__: socket.socket())
+    open_socket(ADDRESS, [number]).listener.close()

@@ -12,13 +12,13 @@ from mockube.scheduler import preemption_executor
 from mockube.scheduler.algorithm import SchedulingAlgorithm
 from mockube.scheduler.binder import Binder, BindingFailure, BindingSlots
 from mockube.scheduler.binding_cycle import BindingCycle
-from mockube.scheduler.choice import FeasibleNodes
+from mockube.scheduler.choice import FeasibleNodes, find_feasible
 from mockube.scheduler.failure import SchedulingFailure
 from mockube.scheduler.failure_handler import FailureHandler
 from mockube.scheduler.monitor import SchedulerMonitor
 from mockube.scheduler.preemption import Candidate, Preemption
 from mockube.scheduler.preemption_executor import PreemptionExecutor, PreemptionsInProgress
-from mockube.scheduler.profiles import DEFAULT_SETTINGS
+from mockube.scheduler.profiles import DEFAULT_PROFILE, DEFAULT_SETTINGS
 from mockube.scheduler.reporting import PodReporter
 from mockube.scheduler.scheduling_cycle import SchedulingCycle
 from mockube.scheduler.volumes import ClaimBinding
@@ -26,6 +26,7 @@ from tests.support.controllers.scheduler_objects import node, pod
 from tests.support.controllers.scheduler_parts import RecordingClient, SchedulerParts
 from tests.support.event_loop import yield_to_loop
 from tests.support.metric_samples import sample_value
+from tests.unit.scheduler import test_extended_resources as extended
 
 WEB = Key("default", "web")
 
@@ -518,3 +519,21 @@ async def test_claim_that_keeps_a_pod_from_running_is_released(cycles, field, ve
     await handler._release_claims(SchedulingFailure(message="no room", **{field: claim}))
     assert {what.partition("/")[0] for _, what in cycles.writes} == {"resourceclaims"}
     assert [verb for verb, _ in cycles.writes] == verbs
+
+
+async def test_stale_claim_for_extended_resources_is_deleted_after_a_failure(cycles):
+    tree = {**extended.pod(extended.container(gpu=1)).object}
+    claim = {**extended.CLAIM_OF_POD, "status": {}}
+    cycles.put(tree)
+    pod_info, seen = cycles.info(tree), extended.snapshot(claim)
+    found = find_feasible(pod_info, seen)
+    await cycles.scheduling._failures.handle(pod_info, seen, found, DEFAULT_PROFILE)
+    assert cycles.writes[:2] == [("update", "resourceclaims"), ("delete", "resourceclaims")]
+
+
+async def test_pod_without_claims_has_no_devices_in_a_cluster_with_some(cycles):
+    cycles.put_nodes(node("a"))
+    cycles.state.track_devices(lambda *_: None)
+    cycles.state.devices._is_known = True
+    cycles.put(pod("web"))
+    assert (await cycles.schedule()).devices is None

@@ -297,3 +297,20 @@ def test_device_of_two_claims_is_in_use_until_both_are_gone(informers, state):
     assert G0 in state.snapshot().in_use
     claims.drop("b")
     assert G0 not in state.snapshot().in_use
+
+
+@pytest.mark.parametrize(("owner", "waits"), [("p", False), ("other", True), (None, True)])
+def test_claim_from_a_template_belongs_to_its_pod(informers, owner, waits):
+    made = claim(spec(request()), "c-x")
+    reference = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": owner, "controller": True}
+    made["metadata"]["ownerReferences"] = [reference] if owner else []
+    informers.of(RESOURCE_CLAIMS).put(made)
+    claims = [{"name": "c", "resourceClaimTemplateName": "t"}]
+    view = PodView.of(
+        {
+            "metadata": {"name": "p", "namespace": "default", "uid": "p"},
+            "spec": {"resourceClaims": claims},
+            "status": {"resourceClaimStatuses": [{"name": "c", "resourceClaimName": "c-x"}]},
+        }
+    )
+    assert waits_for_claims(view, informers.of(RESOURCE_CLAIMS)) is waits

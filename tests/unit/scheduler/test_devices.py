@@ -560,3 +560,11 @@ def test_attribute_with_a_domain_counts_before_that_of_the_driver():
     listed = with_attributes({"a": {"int": 1}, "d/a": {"int": 2}}, {"a": {"int": 1}}, {"a": {"int": 2}})
     found = allocation(spec(request(count=2), constraints=[{"matchAttribute": "d/a"}]), listed)["results"]
     assert [one["device"] for one in found] == ["g0", "g2"]
+
+
+def test_counters_of_a_device_without_a_partner_are_free_again():
+    listed = counted(pool_of(2), "x", slots=2, allNodes=True)
+    for device, value in zip(listed[1]["spec"]["devices"], (0, 1, 1), strict=True):
+        device["attributes"] = {"a": {"int": value}}
+    wanted = claim(spec(request(count=2), constraints=[{"matchAttribute": "d/a"}]))
+    assert reasons(listed, wanted) == []

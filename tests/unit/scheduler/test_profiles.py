@@ -214,6 +214,29 @@ def test_arguments_of_plugins_are_those_of_the_profile():
     assert limited.preemption.min_candidate_nodes_absolute == 3
 
 
+@pytest.mark.parametrize(
+    "point",
+    [
+        "preFilter",
+        "filter",
+        "postFilter",
+        "reserve",
+        "preScore",
+        "score",
+        "preBind",
+        "bind",
+        "postBind",
+        "permit",
+        "preEnqueue",
+        "queueSort",
+    ],
+)
+def test_plugins_of_each_extension_point_must_exist(point):
+    name = f"{point[0].upper()}{point[1:]}Plugin"
+    with pytest.raises(PluginError, match=f': {name} "Nope" does not exist$'):
+        of(**{point: {"enabled": names("Nope")}})
+
+
 def test_percentage_of_profile_counts_before_that_of_all():
     profiles = profiles_of([{"percentageOfNodesToScore": 30}, {"schedulerName": "second"}])
     assert profiles["default-scheduler"].percentage_of_nodes_to_score == 30

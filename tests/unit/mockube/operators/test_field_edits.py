@@ -195,7 +195,14 @@ async def test_names_with_slashes_and_members_of_lists_are_edited():
         (("l", "0"), None),
         (("a", "b", "c"), None),
         (("none", "x"), None),
+        (("a", "t", 0), None),
     ],
 )
 def test_value_at_a_path(path, value):
-    assert field_edits_module._value_at({"a": {"b": 1}, "l": ["x", "y"]}, path) == value
+    assert field_edits_module._value_at({"a": {"b": 1, "t": "text"}, "l": ["x", "y"]}, path) == value
+
+
+def test_fields_that_operators_set_are_first():
+    names = ["jobTemplate", "template", "image", "schedule", "ports", "port"]
+    spec = dict.fromkeys(["alpha", *sorted(names), "zone", "replicas"], 1)
+    assert [edit.path[1] for edit in field_edits({"spec": spec})] == [*names, "alpha", "zone", "replicas"]

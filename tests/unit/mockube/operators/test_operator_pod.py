@@ -120,6 +120,12 @@ async def test_operator_has_the_variables_of_its_container(tmp_path, monkeypatch
     assert (found["KUBERNETES_SERVICE_HOST"], found["KUBERNETES_SERVICE_PORT"]) == ("127.0.0.1", "6443")
 
 
+async def test_machine_without_a_home_has_none_for_an_operator(tmp_path, monkeypatch):
+    monkeypatch.delenv("HOME", raising=False)
+    found = (await read(Client(), pod(), tmp_path)).environment("https://127.0.0.1:6443")
+    assert found["KUBERNETES_SERVICE_PORT"] == "6443"
+
+
 @pytest.mark.parametrize("fields", [{}, {"nodeName": "gone"}])
 async def test_pod_without_a_node_has_no_allocatable_resources(fields, tmp_path):
     found = await read(Client(), pod(**fields), tmp_path)
@@ -157,6 +163,8 @@ def test_paths_of_a_command_are_those_that_exist(tmp_path, monkeypatch):
     program.write_text("")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plain").write_text("")
     command = ["manager", "--config", str(file), "/nonexistent/x", "plain"]
     assert paths_of_command(command) == [program, file]
     assert paths_of_command(["none", str(file)]) == [file]
