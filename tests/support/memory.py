@@ -12,6 +12,8 @@ import pytest
 
 GROWTH = 150 << 20
 """Growth in bytes since the last time, after which memory is returned."""
+INTERVAL = 16
+"""The tests between two looks at the memory."""
 _PAGE = 4096
 _STATM = Path("/proc/self/statm")
 
@@ -26,11 +28,13 @@ def resident():
 class Trimmer:
     def __init__(self):
         self._after_last = resident()
+        self._tests = 0
         self._trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self):
-        if self._trim is not None and resident() > self._after_last + GROWTH:
+        self._tests += 1  # asking costs as much as a tenth of a small test
+        if self._tests % INTERVAL == 0 and self._trim is not None and resident() > self._after_last + GROWTH:
             gc.collect()
             self._trim(0)
             self._after_last = resident()

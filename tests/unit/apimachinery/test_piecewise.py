@@ -22,6 +22,8 @@ from mockube.apimachinery.piecewise import (
 )
 from tests.support.seeded import source
 
+pytestmark = pytest.mark.thorough
+
 PIECE_SIZE = 64
 ENCODED_PIECE_SIZE = 16
 MAX_CONTAINERS_PER_CALL = 256

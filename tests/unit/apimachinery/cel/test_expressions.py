@@ -16,6 +16,8 @@ from mockube.apimachinery.cel.values import CelError, Duration, format_value, fr
 from mockube.apiserver.cel.cost_estimate import estimate_cost
 from mockube.apiserver.cel.schema_values import converter
 
+pytestmark = pytest.mark.thorough
+
 HEAD, *ANSWERS = map(orjson.loads, (Path(__file__).parent / "answers.jsonl").read_bytes().splitlines())
 PATHS = {
     "authorizer": types.struct("kubernetes.authorization.Authorizer"),

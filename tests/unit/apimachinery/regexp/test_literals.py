@@ -4,6 +4,8 @@ import pytest
 
 from mockube.apimachinery.regexp.literals import Literals
 
+pytestmark = pytest.mark.thorough
+
 EVERY = [chr(code) for code in (*range(256), 0x2028, 0x1F600)]
 
 
@@ -37,7 +39,6 @@ def test_short_literal_is_refused():
         Literals(["short"])
 
 
-@pytest.mark.thorough
 def test_many_literals_are_found_in_one_pass():
     many = Literals([f"{number:06}-{number}" for number in range(50_000)])
     assert many.replace("x 049999-49999 y 049999-4 z", "*") == "x * y 049999-4 z"

@@ -16,6 +16,8 @@ from mockube.apimachinery.x509.verify import CLIENT_AUTH, Options, verify
 from tests.support.chains.recording import RecordedCase, read_recording
 from tests.support.chains.shapes import Case
 
+pytestmark = pytest.mark.thorough
+
 RECORDED = [*read_recording()]
 NAMED = [one for one in RECORDED if not one.case.name.startswith(("random", "changed byte"))]
 OTHERS = [one for one in RECORDED if one not in NAMED]
@@ -50,7 +52,6 @@ def test_chain_has_gos_error(recorded: RecordedCase) -> None:
     assert _error_of(recorded.case) == recorded.error
 
 
-@pytest.mark.thorough
 def test_random_chains_have_gos_errors() -> None:
     answers = {one.case.name: (_error_of(one.case), one.error) for one in OTHERS}
     assert len(answers) == 1000

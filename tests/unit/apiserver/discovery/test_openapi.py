@@ -31,6 +31,7 @@ def references(tree):
     return here | {name for item in tree.values() for name in references(item)}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("folder", DOCUMENTS.folders)
 def test_every_reference_of_group_document_resolves(folder):
     document = orjson.loads(DOCUMENTS.v3(folder).body)
@@ -81,6 +82,7 @@ def test_openapi_index_has_digest_of_every_document():
     assert paths["api/v1"]["serverRelativeURL"].endswith(DOCUMENTS.v3("api/v1").digest)
 
 
+@pytest.mark.thorough
 def test_v2_document_is_served_as_protobuf():
     document = read_parts(DOCUMENTS.v2(protobuf=True).body)
     assert document[1] == b"2.0"
@@ -137,6 +139,7 @@ def test_enum_values_of_lists_and_maps_are_in_their_elements():
         assert "Possible enum values" not in modes["description"] + resizing["description"]
 
 
+@pytest.mark.thorough
 def test_kind_property_has_no_enum():
     for schema in schemas_of("api/v1", "io.k8s.api.core.v1.Pod"):
         assert "enum" not in schema["properties"]["kind"]

@@ -24,6 +24,7 @@ TREES = st.recursive(
 )
 
 
+@pytest.mark.thorough
 @given(TREES)
 def test_written_yaml_parses_to_same_tree(tree):
     assert load(dump(tree)).tree == tree

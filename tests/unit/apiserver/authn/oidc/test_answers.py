@@ -12,6 +12,8 @@ from mockube.apiserver.authn.oidc.authenticators import JWTAuthenticators, JWTSe
 from mockube.apiserver.outgoing import RemoteResponse
 from mockube.component_base.clock import SteppedClock
 
+pytestmark = pytest.mark.thorough
+
 HERE = Path(__file__).parent
 ANSWERS = orjson.loads((HERE / "answers.json").read_bytes())
 API = "https://kubernetes.default.svc"

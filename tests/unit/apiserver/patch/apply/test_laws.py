@@ -1,4 +1,5 @@
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from mockube.apiserver.patch.apply.typed_fields import all_fields, applied_field
 from tests.support.server.fields import field_paths
 from tests.support.server.managed_objects import EMPTY, applied, managers, thing, updated
 from tests.support.server.typed import THING
+
+pytestmark = pytest.mark.thorough
 
 WORDS = st.sampled_from("abc")
 ENV = st.lists(
