@@ -130,8 +130,13 @@ def matching_files(process: Process, field: Pieces) -> Generator[Effect, bytes |
             candidates = (name for name in names if starts_with_dot or not name.startswith("."))
             matching += [f"{folder}{name}" for name in pattern.matching(candidates)]
         paths = matching
-    files = process.host.files
-    return [path for path in paths if files.has(process.path(path))]
+    found: list[str] = []
+    for number, path in enumerate(paths, start=1):
+        if not number % _FILES_PER_COMMAND:
+            yield CommandStart()
+        if process.host.files.has(process.path(path)):
+            found.append(path)
+    return found
 
 
 def _children(process: Process, folder: str) -> list[str]:

@@ -141,17 +141,17 @@ FILES = {
 }
 
 
-def longest_stall(argv, turns):
+def longest_stall(argv, turns, files=None):
     """Return the seconds of CPU time for which a program uses the loop at most in one of its turns, of which it gets so many."""
-    return run_for(argv, turns)[1]
+    return run_for(argv, turns, files)[1]
 
 
-def run_for(argv, turns):
-    """Run a program for so many turns of a loop; return its end, and the longest CPU time in one of them."""
+def run_for(argv, turns, files=None):
+    """Run a program for so many turns of a loop, with more files; return its end, and the longest CPU time in one of them."""
     entries = {path: FileEntry(data=data) for path, data in FILES.items()}
     host = Host(
         name="pod",
-        files=FileSystem({**entries, "/dev/shm/keep": FileEntry(data=b"")}),
+        files=FileSystem({**entries, "/dev/shm/keep": FileEntry(data=b""), **(files or {})}),
         now=lambda: NOW,
         programs=PROGRAMS,
         image="python:3.11.7",

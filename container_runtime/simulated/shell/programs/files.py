@@ -32,7 +32,7 @@ from mockube.container_runtime.simulated.shell.streams import FileStream, is_rea
 
 from .dates import parse_stamp, parse_time_text
 from .endless_reads import copies_for_ever
-from .inputs import BLOCK, open_descriptor, read_path
+from .inputs import BLOCK, FILES_AT_ONCE, open_descriptor, read_path
 from .modes import parse_mode
 
 
@@ -91,7 +91,9 @@ Problem = Callable[[str, FileError], str]
 def for_each_file(process: Process, names: Sequence[str], problem: Problem, action: Action) -> Run:
     """Do something with each file; report the files for which it fails, with the message that `problem` returns."""
     code = 0
-    for name in names:
+    for number, name in enumerate(names, start=1):
+        if not number % FILES_AT_ONCE:
+            yield CommandStart()
         try:
             yield from action(name)
         except FileError as error:

@@ -28,6 +28,9 @@ _SPLIT_PER_COMMAND: Final = 1 << 15
 LINES_AT_ONCE: Final = 100
 """The lines with which a program works in the time of a command."""
 
+FILES_AT_ONCE: Final = 5
+"""The files with which a program works in the time of a command."""
+
 T = TypeVar("T")
 
 
@@ -48,6 +51,16 @@ class Inputs(list[InputFile]):
     @property
     def data(self) -> bytes:
         return b"".join(file.data for file in self)
+
+
+def walk(process: Process, path: str) -> Generator[Effect, bytes | None, list[str]]:
+    """Return a path and all paths below it, each folder before its contents."""
+    paths: list[str] = []
+    for each in process.host.files.walk(path):
+        paths.append(each)
+        if not len(paths) % FILES_AT_ONCE:
+            yield CommandStart()
+    return paths
 
 
 def read_standard_input(process: Process) -> Data:
@@ -100,18 +113,21 @@ def read_files(
 ) -> Generator[Effect, bytes | None, Inputs]:
     """Read files, or the standard input without names; errors are reported as they occur."""
     inputs = Inputs()
-    for name in names or ["-"]:
-        if sum(len(file.data) for file in inputs) > limits.MAX_INPUT:
+    size = 0
+    for number, name in enumerate(names or ["-"], start=1):
+        if not number % FILES_AT_ONCE:
+            yield CommandStart()
+        if size > limits.MAX_INPUT:
             raise ProgramUsageError("the input is too long", 2)
-        if name == "-":
-            inputs.append(InputFile(name, (yield from read_standard_input(process))))
-            continue
         try:
-            inputs.append(InputFile(name, (yield from read_path(process, name))))
+            data = yield from read_operand(process, name)
         except FileError as error:
             words = f"can't open '{name}': {error}" if prefix else f"{name}: {error}"
             yield process.error(words)
             inputs.code = code
+            continue
+        inputs.append(InputFile(name, data))
+        size += len(data)
     return inputs
 
 

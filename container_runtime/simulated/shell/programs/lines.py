@@ -30,6 +30,7 @@ from mockube.container_runtime.simulated.shell.redirection import open_output
 
 from .inputs import (
     BLOCK,
+    FILES_AT_ONCE,
     LINES_AT_ONCE,
     number_of,
     read_all,
@@ -263,7 +264,9 @@ def word_count(process: Process) -> Run:
         return (yield from _count_input(letters))
     inputs = yield from read_files(process, options.arguments)
     rows = []
-    for name, data in inputs:
+    for number, (name, data) in enumerate(inputs, start=1):
+        if not number % FILES_AT_ONCE:
+            yield CommandStart()
         counts: dict[str, int] = {}
         for letter in letters:
             counts[letter] = yield from _count_all(data, letter)

@@ -10,6 +10,7 @@ from mockube.container_runtime.simulated.shell.disks import is_below, mounted_di
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.process import (
+    CommandStart,
     Process,
     Program,
     ProgramUsageError,
@@ -18,6 +19,7 @@ from mockube.container_runtime.simulated.shell.process import (
 )
 
 from .files import modification_time
+from .inputs import FILES_AT_ONCE, walk
 from .modes import permissions_text
 
 _GNU_FAILURE: Final = 2
@@ -232,7 +234,9 @@ def disk_usage(process: Process) -> Run:
             code = 1
             continue
         sizes: dict[str, int] = {}
-        for child in reversed(list(files.walk(path))):
+        for number, child in enumerate(reversed((yield from walk(process, path))), start=1):
+            if not number % FILES_AT_ONCE:
+                yield CommandStart()
             if not files.may_list(child):
                 yield process.error(f"can't open '{name}{child.removeprefix(path)}': Permission denied")
                 code = 1

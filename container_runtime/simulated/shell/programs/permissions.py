@@ -7,6 +7,7 @@ from typing import Final
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import parse_options
 from mockube.container_runtime.simulated.shell.process import (
+    CommandStart,
     Process,
     Program,
     ProgramUsageError,
@@ -16,6 +17,7 @@ from mockube.container_runtime.simulated.shell.process import (
 )
 
 from .files import creation_problem, for_each_file, modification_time, plain_problem
+from .inputs import FILES_AT_ONCE, walk
 from .modes import parse_mode, permissions_text
 
 _LONG: Final = {
@@ -40,7 +42,11 @@ def chmod(process: Process) -> Run:
 
     def change(name: str) -> Steps:
         path = process.path(name)
-        for each in list(files.walk(path)) if "R" in letters else [path]:
+        for number, each in enumerate(
+            (yield from walk(process, path)) if "R" in letters else [path], start=1
+        ):
+            if not number % FILES_AT_ONCE:
+                yield CommandStart()
             entry = files.entry(each)
             changed = parse_mode(mode, entry.mode, is_directory=entry.is_directory)
             files.change(each, mode=changed)
@@ -83,7 +89,11 @@ def chown(process: Process) -> Run:
 
     def change(name: str) -> Steps:
         path = process.path(name)
-        for each in list(files.walk(path)) if "R" in options else [path]:
+        for number, each in enumerate(
+            (yield from walk(process, path)) if "R" in options else [path], start=1
+        ):
+            if not number % FILES_AT_ONCE:
+                yield CommandStart()
             entry = files.entry(each)
             files.change(each, **attributes)
             changed = files.entry(each)

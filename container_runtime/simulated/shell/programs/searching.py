@@ -114,7 +114,13 @@ def _expression(process: Process, options: ProgramOptions, patterns: Sequence[st
 
 def _search_all(process: Process, options: ProgramOptions, expression: str, names: list[str]) -> Run:
     is_recursive = options.has_any("rR")
-    paths = list(_files(process, names or ["."], follows="R" in options)) if is_recursive else names
+    paths = list(names)
+    if is_recursive:
+        paths = []
+        for path in _files(process, names or ["."], follows="R" in options):
+            paths.append(path)
+            if not len(paths) % inputs.FILES_AT_ONCE:
+                yield CommandStart()
     context = options.get("C", "0")
     search = _Search(
         options=options,
@@ -126,7 +132,9 @@ def _search_all(process: Process, options: ProgramOptions, expression: str, name
         limit=inputs.number_of(options.get("m")) if "m" in options else -1,
     )
     code, has_match = 0, False
-    for name in paths or ["-"]:
+    for number, name in enumerate(paths or ["-"], start=1):
+        if not number % inputs.FILES_AT_ONCE:
+            yield CommandStart()
         file = _FileSearch(search, name)
         try:
             yield from _search(process, file)

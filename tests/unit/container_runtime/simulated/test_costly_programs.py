@@ -13,6 +13,7 @@ from mockube.container_runtime.simulated.client_pace import ClientPace
 from mockube.container_runtime.simulated.execution import run_to_end
 from mockube.container_runtime.simulated.programs.program import ANY_YEAR, CommandContext, program_of
 from mockube.container_runtime.simulated.shell import limits
+from mockube.container_runtime.simulated.shell.filesystem import FileEntry
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import CommandStart
 from mockube.container_runtime.simulated.work_turns import next_turn
@@ -62,10 +63,10 @@ KNOWN = [
 ]  # fmt: skip
 
 
-def stall_of(argv, turns):
-    longest = longest_stall(argv, turns)
+def stall_of(argv, turns, files=None):
+    longest = longest_stall(argv, turns, files)
     for _ in range(1, ATTEMPTS):
-        longest = longest if longest < BOUND else min(longest, longest_stall(argv, turns))
+        longest = longest if longest < BOUND else min(longest, longest_stall(argv, turns, files))
     return longest
 
 
@@ -73,6 +74,23 @@ def stall_of(argv, turns):
 @pytest.mark.parametrize("script", KNOWN)
 def test_a_costly_script_shares_the_loop(script):
     assert stall_of(["bash", "-c", script], 100) < BOUND
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "script",
+    [
+        "wc /dev/shm/*/* | tail -1",
+        "sort /dev/shm/*/* | uniq -c",
+        "touch /dev/shm/*/*",
+        "chmod -R 700 /dev/shm; chown -R 1 /dev/shm; du -s /dev/shm",
+        "grep -rl zz /dev/shm",
+    ],
+)
+def test_a_script_with_many_files_shares_the_loop(script):
+    folders = {f"/dev/shm/{number}": FileEntry() for number in range(50)}
+    files = {f"/dev/shm/{number % 50}/{number}": FileEntry(data=b"a\n") for number in range(20_000)}
+    assert stall_of(["bash", "-c", script], 2_000, {**folders, **files}) < BOUND
 
 
 @pytest.mark.thorough
