@@ -110,6 +110,7 @@ def places_in_the_manager(uids):
     return [place for root in roots for place in places_of(root, uids, LEFT_OUT)]
 
 
+@pytest.mark.timeout(600)  # for 1,008 pods
 @pytest.mark.parametrize("count", [1, pytest.param(72, marks=pytest.mark.release)])
 def test_pods_that_have_come_and_gone_leave_nothing(count):
     with Cluster(nodes=2 + count // 6) as cluster:

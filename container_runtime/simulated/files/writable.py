@@ -93,6 +93,7 @@ class ContainerFiles:
         self._in_use: WeakValueDictionary[RunKey, FileSystem] = WeakValueDictionary()
         """All that exist, the least recently used one first: a command that runs keeps its own, also when there are too many."""
         self._pods: WeakSet[FilesOfPod] = WeakSet()
+        """The pods of which files are in memory."""
         self._lasting: OrderedDict[Volume, FileSystem] = OrderedDict()
         """The contents that outlive pods."""
 
@@ -101,10 +102,8 @@ class ContainerFiles:
 
     def of_pod(self, uid: str) -> FilesOfPod:
         """Return the files of a pod."""
-        present = self._records.find(uid, FilesOfPod)
-        if present is None:
-            present = self._records.ensure(uid, FilesOfPod)
-            self._pods.add(present)
+        present = self._records.ensure(uid, FilesOfPod)
+        self._pods.add(present)
         return present
 
     def has_volumes(self, uid: str) -> bool:
@@ -143,6 +142,8 @@ class ContainerFiles:
             if not any(other.uid == dropped.uid for other in self._in_use):
                 # What is in folders of this machine takes no memory, and processes have it.
                 files.volumes = {key: each for key, each in files.volumes.items() if each.is_folder}
+            if not files.runs and not files.volumes:
+                self._pods.discard(files)
 
     def _keeps(self, key: RunKey) -> bool:
         """Return whether the file system of a run is among the limited number that is kept for those who look at it."""
