@@ -68,10 +68,7 @@ cov: environment ## Run every test and list the lines that were not covered
 	@"$(BIN)/coverage" combine --quiet
 	@"$(BIN)/coverage" report
 
-records: environment ## Record what controllers, pods and scripts do now, after a change of it that is meant: read what differs before you commit it
-	@"$(BIN)/python" -m tests.support.controllers.random_walks
-	@"$(BIN)/python" -m tests.support.controllers.random_inputs
-	@"$(BIN)/python" -m tests.support.controllers.random_pods
+records: environment ## Record the effects of simulated scripts anew, after a change that is meant: read what differs before you commit it
 	@"$(BIN)/python" -m judges.differential.shell --retrace tests/unit/container_runtime/simulated/shell/recorded_*.jsonl
 
 compose-test: environment ## Run compose.yaml on a Docker engine, start an engine if none is running, and kill its containers
