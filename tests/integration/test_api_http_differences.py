@@ -1,4 +1,4 @@
-"""Requests to which kube-apiserver responds differently, because Go's parser differs: docs/fidelity/server.md lists them."""
+"""Unusual requests: docs/fidelity/server.md lists those to which kube-apiserver responds differently, because Go's parser differs."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ async def get_status(client, data):
 
 
 CASES = {
-    "two spaces": (b"GET  /version HTTP/1.1\r\n" + HOST + END, 200),
+    "two spaces": (b"GET  /version HTTP/1.1\r\n" + HOST + END, 400),
     "an empty line first": (b"\r\n" + GET + END, 200),
     "an asterisk": (b"GET * HTTP/1.1\r\n" + HOST + END, 400),
     "an asterisk, another method": (b"FOO * HTTP/1.1\r\n" + HOST + END, 400),
@@ -32,18 +32,18 @@ CASES = {
     "the preface of HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
     "LF only": (b"GET /version HTTP/1.1\nHost: localhost\nConnection: close\n\n", 400),
     "a folded header": (GET + b"X: a\r\n b\r\n" + END, 400),
-    "HTTP/1.5": (b"GET /version HTTP/1.5\r\n" + HOST + END, 400),
+    "HTTP/1.5": (b"GET /version HTTP/1.5\r\n" + HOST + END, 505),
     "HTTP/1.0 and a coding": (b"GET /version HTTP/1.0\r\nTransfer-Encoding: gzip\r\n" + END, 400),
     "HTTP/1.0 and chunks": (b"GET /version HTTP/1.0\r\n" + ONE_CHUNK, 400),
     "a length and chunks": (GET + b"Content-Length: 3\r\n" + ONE_CHUNK, 400),
     "the same length twice": (GET + b"Content-Length: 0\r\n" * 2 + END, 400),
-    "a path that is not ASCII": (b"GET /api/v1/\xc3\xa9 HTTP/1.1\r\n" + HOST + END, 400),
+    "a path that is not ASCII": (b"GET /api/v1/\xc3\xa9 HTTP/1.1\r\n" + HOST + END, 404),
     "another method": (b"FOO /version HTTP/1.1\r\n" + HOST + END, 405),
     "CONNECT without Host": (b"CONNECT example.org:80 HTTP/1.1\r\n\r\n", 400),
     "two slashes": (b"GET // HTTP/1.1\r\n" + HOST + END, 200),
     "a slash at the end": (b"GET /api/v1/nodes/ HTTP/1.1\r\n" + HOST + END, 200),
     "a chunk without a length": (POST + ONE_CHUNK[:-5] + b"zz\r\n", 400),
-    "malformed bytes in the same packet": (MALFORMED, 400),
+    "malformed bytes in the same packet": (MALFORMED, 200),
     "HEAD of a watch": (b"HEAD /api/v1/nodes?watch=1 HTTP/1.1\r\n" + HOST + END, 405),
     "DELETE of metrics": (b"DELETE /metrics HTTP/1.1\r\n" + HOST + END, 200),
 }

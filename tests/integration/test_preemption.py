@@ -7,7 +7,6 @@ import pytest
 
 from mockube.client.wire import NoResponse
 from mockube.component_base.clock import SteppedClock
-from mockube.container_runtime.records import Records
 from mockube.controller_manager.components import KUBE_SCHEDULER
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from mockube.scheduler.preemption_executor import PARALLELISM
@@ -58,7 +57,7 @@ class Evictions:
 
 @pytest.fixture
 async def evictions():
-    return Evictions(Records())
+    return Evictions()
 
 
 @asynccontextmanager
