@@ -15,6 +15,8 @@ from .facts import Facts
 from .volumes import CONFIG_MAPS
 
 _SOURCES: Final = (("configMap", "ConfigMap", CONFIG_MAPS), ("secret", "Secret", SECRETS))
+_GOES_ON: Final = re.compile(r"[\w-]|[./]\w")
+"""What follows a path that is only the beginning of another one."""
 _DATA: Final = ("data", "binaryData")
 
 
@@ -43,9 +45,19 @@ def files_in_log(
     files = [*_mounted_files(pod, container, facts)]
     for line in reversed(lines):
         for file in files:
-            if re.search(rf"{re.escape(file.path)}(?![\w-]|[./]\w)", line):
+            if _names_path(line, file.path):
                 found.setdefault(file.path, file)
     return [*found.values()]
+
+
+def _names_path(line: str, path: str) -> bool:
+    """Return whether a line has a path that does not go on behind it."""
+    end = 0
+    while (start := line.find(path, end)) >= 0:
+        end = start + len(path)
+        if not _GOES_ON.match(line, end):
+            return True
+    return False
 
 
 def _mounted_files(pod: ReadOnlyTree, container: ReadOnlyTree, facts: Facts) -> Iterator[MountedFile]:

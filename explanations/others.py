@@ -19,6 +19,8 @@ from .owners import DEPLOYMENTS, STATEFUL_SETS
 from .records import condition_evidence, find_events
 from .remedies import MERGE, approved, deleted, patched, template_patch
 
+_NAMES: Final = re.compile(r"/([a-z0-9.-]+)")
+"""The names of objects, behind their namespaces."""
 NOT_RECONCILED: Final = "NotReconciled"
 YOUNG: Final = timedelta(seconds=5)
 """The age up to which an operator may not have seen an object."""
@@ -65,7 +67,8 @@ def _others_of_pods(
     if condition.get("reason") != "AmbiguousSelector":
         return
     namespace = meta.namespace(autoscaler)
-    names = {*re.findall(rf"{re.escape(namespace)}/([a-z0-9.-]+)", condition.get("message") or "")}
+    message = condition.get("message") or ""
+    names = {found[1] for found in _NAMES.finditer(message) if message[: found.start()].endswith(namespace)}
     for each in facts.list(AUTOSCALERS, namespace):
         if meta.name(each) in names - {meta.name(autoscaler)}:
             yield each

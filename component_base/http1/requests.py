@@ -22,7 +22,7 @@ _OTHER_VERSION: Final = re.compile(
 _METHOD: Final = re.compile("[A-Z_-]+")
 """The methods of nginx."""
 _LENGTH: Final = re.compile(rb"[0-9]{1,15}")
-_TAB: Final = re.compile(rb"\n(?:content-length|host|transfer-encoding):[^\t\r]*\t", re.IGNORECASE)
+_TAB: Final = re.compile(rb"\n(?:content-length|host|transfer-encoding):[^\t\r\n]*\t", re.IGNORECASE)
 _PROTOCOL: Final = re.compile(r"(?!h2c(?:/|\Z))[!#$%&'*+.^_`|~0-9a-z/-]+", re.IGNORECASE)
 _HOST: Final = re.compile(r"[0-9A-Za-z!$%&'()*+,\-.:;=\[\]_~]*")
 _WRONG_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")

@@ -15,6 +15,7 @@ _PODS: Final = "Pod"
 _RANKS: Final = {_PODS: 1}
 """The kinds that come last: their owners say more."""
 _NUMBER: Final = re.compile(r"[0-9]+")
+_WORD: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 _DIGITS: Final = 10
 _USERS: Final = 1
 """The highest rank of an author that is no part of the control plane."""
@@ -93,7 +94,7 @@ def _key(
 def _as_created(status: ReadOnlyTree, origin: ReadOnlyTree) -> tuple[object, ...]:
     """Return what objects share that were created with the same mistake, such as pods without a controller."""
     kind, namespace, name = _place(status["object"])
-    cause = _NUMBER.sub("", re.sub(rf"\b{re.escape(name)}\b", "", status["cause"]))
+    cause = _NUMBER.sub("", _WORD.sub(lambda word: "" if word[0] == name else word[0], status["cause"]))
     users = [write.get("user", "") for write in origin.get("writes", ())]
     return kind, namespace, origin.get("field", ""), cause, *users
 

@@ -16,7 +16,7 @@ _SETTING: Final = re.compile(
 )
 """A line of postgresql.conf."""
 _SETTING_PARTS: Final = re.compile(
-    r"([A-Za-z_][\w.$]*)?\s*=?\s*('(?:[^'\\]|''|\\.)*'|[\w.$/+-]+)?\s*([^\s#]*).*"
+    r"([A-Za-z_][\w.$]*+)?\s*+=?\s*+('(?:[^'\\]|''|\\.)*+'|[\w.$/+-]++)?\s*+([^\s#]*+).*"
 )
 """Matches any line: the name and the value of a setting, as far as there are some, and what follows."""
 _PROPERTY: Final = re.compile(r"([^\s=:]+)\s*[=:\s]?\s*(.*)$")

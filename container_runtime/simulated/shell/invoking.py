@@ -7,6 +7,7 @@ from typing import Final
 from mockube.container_runtime.behavior import NOT_FOUND
 from mockube.container_runtime.start_errors import is_a_directory, no_such_file, not_executable, not_in_path
 
+from .filesystem import NameTooLong
 from .messages import WordedError
 from .process import Process, Program, UnknownProgram
 
@@ -99,6 +100,13 @@ def is_absent(process: Process, name: str) -> bool:
 def start_problem(process: Process) -> str:
     """Return why the container runtime cannot start a process; "" if it can, as far as that is known."""
     name = process.argv[0]
+    try:
+        return _problem_of_file(process, name)
+    except NameTooLong:
+        return f'exec: "{name}": stat {name}: file name too long'
+
+
+def _problem_of_file(process: Process, name: str) -> str:
     if is_absent(process, name):
         return no_such_file(name) if "/" in name else not_in_path(name)
     files, path = process.host.files, process.path(name)
