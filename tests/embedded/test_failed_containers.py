@@ -92,7 +92,9 @@ def shell(script):
 
 def test_failed_task_of_simulated_handler_counts_as_its_failure(cluster, pods, caplog):
     first_attempt = "[ -f /tmp/seen ] || { touch /tmp/seen; nc -z missing 80; sleep 1000; }"
-    probed = create(pods, simulated(readinessProbe={**shell(first_attempt), "timeoutSeconds": 1000}))
+    # The files of an image that is known: others may have /tmp/seen.
+    probe = {**shell(first_attempt), "timeoutSeconds": 1000}
+    probed = create(pods, simulated(image="busybox", readinessProbe=probe))
     hooked = create(pods, simulated(lifecycle={"postStart": shell("nc -z missing 80; sleep 1000")}))
     cluster.wait("Pod", probed, lambda pod: status_of(pod).get("started"))
     cluster.wait("Pod", hooked, lambda pod: status_of(pod).get("state"))
