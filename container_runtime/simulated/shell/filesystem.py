@@ -4,7 +4,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from posixpath import basename, dirname, join, normpath
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,46 +44,45 @@ _MAX_NAME: Final = 255
 class FileError(Exception):
     """An operation on a file failed; the message is that of the C library."""
 
+    message: ClassVar[str] = ""
+    """That of an error which has always the same."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message or self.message)
+
 
 class NoSuchFile(FileError):
-    def __init__(self) -> None:
-        super().__init__("No such file or directory")
+    message = "No such file or directory"
 
 
 class OperationNotPermitted(FileError):
     """An operation that only the owner may do."""
 
-    def __init__(self) -> None:
-        super().__init__("Operation not permitted")
+    message = "Operation not permitted"
 
 
 class AccessDenied(FileError):
     """The user lacks a right."""
 
-    def __init__(self) -> None:
-        super().__init__("Permission denied")
+    message = "Permission denied"
 
 
 class ReadOnly(FileError):
-    def __init__(self) -> None:
-        super().__init__("Read-only file system")
+    message = "Read-only file system"
 
 
 class NoSpace(FileError):
-    def __init__(self) -> None:
-        super().__init__("No space left on device")
+    message = "No space left on device"
 
 
 class IsFolder(FileError):
     """A folder is read as a file."""
 
-    def __init__(self) -> None:
-        super().__init__("Is a directory")
+    message = "Is a directory"
 
 
 class NameTooLong(FileError):
-    def __init__(self) -> None:
-        super().__init__("File name too long")
+    message = "File name too long"
 
 
 class FileEntry(Struct, frozen=True, kw_only=True):

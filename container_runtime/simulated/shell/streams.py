@@ -64,8 +64,7 @@ _NEW_FILE: Final = FileEntry(data=b"")
 
 
 class BadDescriptor(FileError):
-    def __init__(self) -> None:
-        super().__init__("Bad file descriptor")
+    message = "Bad file descriptor"
 
 
 class ClosedInput(BadDescriptor):
