@@ -126,11 +126,12 @@ NOT_SIMULATED: Final = "NotSimulated"
 """The reason of events about what is not simulated, and of the end of a run that is only assumed."""
 
 
-def not_simulated(container: Mapping[str, Any], subject: str, end: str) -> str:
-    """Return the message about a program of a container, or about its image, that is not simulated."""
+def not_simulated(container: Mapping[str, Any], program: str, end: str) -> str:
+    """Return the message about a program of a container that is not simulated; "" is that of its image."""
     image = f"the image {container.get('image')}"
-    program = subject if " the image " in f" {subject}" else f"{subject} of {image}"
-    return f"{program} is not simulated: {end}"
+    names_image = " the image " in f" {program}"
+    subject = f"{program} of {image}" if program and not names_image else program or image
+    return f"{subject} is not simulated: {end}"
 
 
 def end_without_program(exit_code: int | None) -> str:

@@ -8,8 +8,11 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.durations import DurationError, parse_duration
+from mockube.apimachinery.tree import ReadOnlyTree
 
+from .behavior import name_unknown
 from .simulation_values import FAIL, SUCCEED
 
 PREFIX: Final = "mockube.dev/"
@@ -112,6 +115,16 @@ def script_of(annotations: Mapping[str, str]) -> Script:
 
 
 _DEFAULT: Final = Script()
+
+
+def runs_script(pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    """Return whether a container of a pod runs a script in place of its command."""
+    return script_of(meta.annotations(pod)).command(container["name"]) is not None
+
+
+def name_unknown_of(pod: ReadOnlyTree, container: ReadOnlyTree, program: str) -> str:
+    """Return the name of a program that is not simulated, of a command of a pod's container."""
+    return name_unknown(container, program, has_script=runs_script(pod, container))
 
 
 def _reject_unknown(_: str) -> None:

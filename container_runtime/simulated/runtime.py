@@ -36,7 +36,6 @@ from mockube.container_runtime.behavior import (
     end_without_program,
     falls_back_to_log,
     message_path,
-    name_unknown,
     not_simulated,
 )
 from mockube.container_runtime.config.environment import References, environment_of
@@ -55,7 +54,7 @@ from mockube.container_runtime.objects import (
     PodVersions,
     retry_until_available,
 )
-from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.pod_script import name_unknown_of, script_of
 from mockube.container_runtime.port_probe import REFUSED, USER_AGENT, PortAnswer, PortProbe
 from mockube.container_runtime.process_port import ProcessPort
 from mockube.container_runtime.records import Ending, Records
@@ -852,10 +851,7 @@ class SimulatedRuntime:
             program = str(error) if isinstance(error, UnknownProgram) else "the script"
             end = end_without_program(None if runs_on else code)
             self._note_unknown(pod, container["name"], program, end)
-            has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
-            assumption = not_simulated(
-                container, name_unknown(container, program, has_script=has_script), end
-            )
+            assumption = not_simulated(container, name_unknown_of(pod, container, program), end)
             if runs_on:
                 run.stop_code = 0
                 run.pause()  # It runs, also if it has not done anything else.

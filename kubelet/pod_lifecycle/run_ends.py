@@ -47,8 +47,7 @@ def _end_of_program(container: Container, program: RunBehavior, started: datetim
     at = after(started, span_of(program.seconds))
     if program.is_assumed:
         name = container.unknown_program() if container.unknown_program is not None else ""
-        subject = name or f"the image {container.spec.get('image')}"
-        message = not_simulated(container.spec, subject, end_without_program(program.exit_code))
+        message = not_simulated(container.spec, name, end_without_program(program.exit_code))
         return RunEnd(at=at, code=program.exit_code, reason=NOT_SIMULATED, message=message)
     return RunEnd(at=at, code=program.exit_code, message=program.message)
 

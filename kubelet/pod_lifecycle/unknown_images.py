@@ -76,5 +76,5 @@ def _command_events(container: Container) -> tuple[EmitEvent, ...]:
         return ()
     seconds, exit_code = container.program.seconds, container.program.exit_code
     end = end_without_program(None if seconds is None else exit_code)
-    message = not_simulated(container.spec, f"the image {container.spec.get('image')}", end)
+    message = not_simulated(container.spec, "", end)
     return (EmitEvent("Warning", NOT_SIMULATED, message, container.field, of_owner=True),)

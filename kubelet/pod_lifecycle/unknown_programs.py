@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import (
     NOT_SIMULATED,
     end_of_handler,
     end_without_program,
-    name_unknown,
     not_simulated,
 )
 from mockube.container_runtime.config.variables import expand_probe_command
-from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.pod_script import name_unknown_of
 from mockube.container_runtime.runs import container_spec
 from mockube.kubelet.step_effects import EmitEvent
 
@@ -107,8 +105,7 @@ def event_of_live_run(pod: ReadOnlyTree, name: str, program: str, end: str) -> E
     container = container_spec(pod, name)
     if container is None:
         return None
-    has_script = script_of(meta.annotations(pod)).command(name) is not None
-    subject = name_unknown(container, program, has_script=has_script)
+    subject = name_unknown_of(pod, container, program)
     return _event(container, container_field(pod, name), subject, end)
 
 

@@ -7,12 +7,12 @@ from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.container_runtime.behavior import NOT_FOUND, has_default_command, has_open_input, name_unknown
+from mockube.container_runtime.behavior import NOT_FOUND, has_default_command, has_open_input
 from mockube.container_runtime.config.environment import References, environment_of, hostname_of
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.images.table import ImageTable
-from mockube.container_runtime.pod_script import Script, script_of
+from mockube.container_runtime.pod_script import Script, name_unknown_of, runs_script, script_of
 from mockube.container_runtime.simulated.files import mounts
 from mockube.container_runtime.simulated.files.mounts import SERVICE_ACCOUNT_PATH
 from mockube.container_runtime.simulated.files.users import group_names, identity_of, user_names
@@ -81,7 +81,7 @@ def interactive_command(images: ImageTable, pod: ReadOnlyTree, container: ReadOn
 
     A container with a terminal and without a command runs a shell.
     """
-    if not container.get("stdin") or script_of(meta.annotations(pod)).command(container["name"]) is not None:
+    if not container.get("stdin") or runs_script(pod, container):
         return ()
     argv = program.command_of(images, container) or (("sh",) if container.get("tty") else ())
     if container.get("tty") and len(argv) == 1 and _PYTHON.search(argv[0]):
@@ -107,7 +107,7 @@ def interpreted_command(images: ImageTable, pod: ReadOnlyTree, container: ReadOn
 
 def _can_start(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, argv: tuple[str, ...]) -> bool:
     """Return whether a container has a command, and its image the program."""
-    has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
+    has_script = runs_script(pod, container)
     return bool(argv) and (has_script or not program.start_problem_of(images, container))
 
 
@@ -168,7 +168,7 @@ def main_command(
     )
     if not argv:
         raise UnknownProgram(f"the image {container.get('image')}")
-    has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
+    has_script = runs_script(pod, container)
     if (
         has_script
         or program.script_of_program(images, container, program.argv_of(images, container)) is not None
@@ -186,7 +186,7 @@ def main_process(
     A known image without a command is a server, which runs until it is stopped, or ends at once.
     """
     image = images.behavior_of(container)
-    has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
+    has_script = runs_script(pod, container)
     requirement = None if has_script else unmet_need(images, pod, container, references)
     if requirement is not None:
         yield Output(2, "".join(f"{line}\n" for line in requirement.logs).encode())
@@ -217,8 +217,7 @@ def main_process(
 
 
 def not_simulated_line(pod: ReadOnlyTree, container: ReadOnlyTree, error: Exception) -> bytes:
-    has_script = script_of(meta.annotations(pod)).command(container["name"]) is not None
-    name = name_unknown(container, str(error), has_script=has_script)
+    name = name_unknown_of(pod, container, str(error))
     reason = (
         f"{name} does not run" if isinstance(error, UnknownProgram) else f"its script does not run: {error}"
     )

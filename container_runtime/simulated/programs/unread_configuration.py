@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from posixpath import normpath
 from typing import Final
 
-from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.images.options import options_of
 from mockube.container_runtime.images.table import Image, ImageTable
-from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.pod_script import runs_script
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of
 
 from .program import serves
@@ -30,7 +29,7 @@ def unread_configuration(images: ImageTable, pod: ReadOnlyTree, container: ReadO
         or any(port.handled_by for port in image.ports.values())
     ):
         return ""
-    if script_of(meta.annotations(pod)).command(container["name"]) is not None:
+    if runs_script(pod, container):
         return ""
     read = _read_places(container, image)
     places = () if read is None or read else image.configuration

@@ -13,7 +13,6 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.images.table import (
@@ -24,7 +23,7 @@ from mockube.container_runtime.images.table import (
     PortBehavior,
     has_subcommand,
 )
-from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.pod_script import runs_script
 from mockube.container_runtime.simulated.programs.program import is_pause_image
 from mockube.container_runtime.simulated.shell.command_lookup import (
     BASH_BUILTIN_NAMES,
@@ -100,7 +99,7 @@ class _Key(Struct, frozen=True):
 
 def listeners_of(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> Listeners:
     """Return the ports on which a container listens while it runs."""
-    if script_of(meta.annotations(pod)).command(container["name"]) is not None:
+    if runs_script(pod, container):
         return Listeners(unknown="the script in an annotation")
     variables = container.get("env") or ()
     mounts = _mounts_with_content(images, pod, container)
