@@ -54,7 +54,7 @@ def run_worker(
         session.config.pluginmanager.register(reporter)
         reporter.has_begun = True
         try:
-            _run_tests(session, connection, reporter)
+            run_tests(session, connection, reporter)
         finally:
             signal.signal(
                 signal.SIGINT, signal.SIG_IGN
@@ -68,7 +68,7 @@ def run_worker(
         os._exit(0)
 
 
-def _run_tests(session: pytest.Session, connection: Connection, reporter: "Reporter") -> None:
+def run_tests(session: pytest.Session, connection: Connection, reporter: "Reporter") -> None:
     """A test is run when the next one is known, because fixtures that both use stay."""
 
     def next_test(message: Message) -> int | None:
@@ -76,13 +76,14 @@ def _run_tests(session: pytest.Session, connection: Connection, reporter: "Repor
         number: int | None = connection.recv()
         return number
 
-    number, following = next_test(Message(WANTS_TEST, {})), next_test(Message(WANTS_TEST, {}))
-    while number is not None:
-        nextitem = None if following is None else session.items[following]
+    got = [next_test(Message(WANTS_TEST, {})), next_test(Message(WANTS_TEST, {}))]
+    # After None there may be a test again: one that another worker has left, which ended.
+    while tests := [number for number in got if number is not None]:
+        item, *following = (session.items[number] for number in tests)
         before = _processor_seconds()
-        session.config.hook.pytest_runtest_protocol(item=session.items[number], nextitem=nextitem)
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=next(iter(following), None))
         ran = {"seconds": _processor_seconds() - before, "reports": reporter.take_reports()}
-        number, following = following, next_test(Message(RAN_TEST, ran))
+        got = [*tests[1:], next_test(Message(RAN_TEST, ran))]
 
 
 def _processor_seconds() -> float:

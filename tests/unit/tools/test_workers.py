@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
+from tests.support.workers import worker
 from tests.support.workers.schedule import Purpose, Schedule, purpose_of
 from tools.packages import ROOT
 
@@ -120,6 +122,41 @@ def run_tests(tmp_path):
         return done.returncode, done.stdout
 
     return run
+
+
+class Answers:
+    """The parent of a worker, which has a test or None for each message, and then None."""
+
+    def __init__(self, *numbers):
+        self._numbers = [*numbers]
+
+    def send(self, message):
+        self.last = message
+
+    def recv(self):
+        return self._numbers.pop(0) if self._numbers else None
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        pytest.param((0, 1, 2), id="always a test"),
+        pytest.param((None, 0, 1, 2), id="none at first"),
+        pytest.param((0, None, 1, 2), id="one that another worker has left"),
+        pytest.param((0, 1, None, 2), id="one left at the end"),
+    ],
+)
+def test_worker_runs_each_test_that_it_gets(answers):
+    ran = []
+
+    def run(item, nextitem):
+        ran.append(item)
+
+    hook = SimpleNamespace(pytest_runtest_protocol=run)
+    session = SimpleNamespace(items=["a", "b", "c"], config=SimpleNamespace(hook=hook))
+    reporter = SimpleNamespace(take_reports=list)
+    worker.run_tests(session, Answers(*answers), reporter)
+    assert ran == ["a", "b", "c"]
 
 
 FLAKY = """
