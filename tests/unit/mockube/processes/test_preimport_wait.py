@@ -12,7 +12,7 @@ from tools.packages import ROOT
 
 PROGRAM = """
 import os, sys, threading
-print("imported", flush=True)
+print("imported", os.getpriority(os.PRIO_PROCESS, 0), flush=True)
 def main(arguments):
     print(*arguments, os.getpriority(os.PRIO_PROCESS, 0), threading.current_thread().name)
     return 7
@@ -22,8 +22,8 @@ def main(arguments):
 @pytest.mark.parametrize(
     ("command", "code", "printed"),
     [
-        pytest.param(START, 7, ["imported", "--v 4 {nice} MainThread"], id="go"),
-        pytest.param(b"", 0, ["imported"], id="stdin closed"),
+        pytest.param(START, 7, ["imported {nice}", "--v 4 {nice} MainThread"], id="go"),
+        pytest.param(b"", 0, ["imported {nice}"], id="stdin closed"),
     ],
 )
 def test_preimported_program_runs_on_command(tmp_path, command, code, printed):
