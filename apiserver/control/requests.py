@@ -46,6 +46,7 @@ _DIGITS: Final = 8
 """The digits of a name, so that names sort by arrival."""
 _NAME: Final = re.compile(r"[0-9]{1,19}")
 _CODE: Final = re.compile(r"0|[1-5][0-9]{2}")
+"""A code, or the 0 of a request without a response."""
 _SERVED: Final[Mapping[str, Callable[[str, Collection[Resource]], None]]] = {
     "group": served_names.check_served_group,
     "resource": partial(served_names.check_served_resource, with_group=False),
@@ -180,9 +181,7 @@ class Requests(RecordStrategy):
         if term.field == "verb":
             check_verb(term.value, _VERBS)
         elif term.field == "code" and not _CODE.fullmatch(term.value):
-            raise ValueError(
-                f'"{term.value}" is not a status code, such as 409: those are 100 to 599, and 0 without a response'
-            )
+            raise ValueError(f'"{term.value}" is not a status code, such as 409: those are 100 to 599')
         elif term.field in _SERVED and not any(
             getattr(recorded.outcome.info, term.field) == term.value
             for recorded in self._recorder.published()

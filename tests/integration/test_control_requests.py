@@ -53,6 +53,7 @@ async def test_request_shows_what_was_sent_and_written(client):
     ("selector", "count"),
     [
         ("code=404", 1),
+        ("code=0", 0),
         ("user=admin,resource=configmaps", 2),
         ("verb=get,name=b,namespace=default", 1),
         ("user!=admin", 1),
