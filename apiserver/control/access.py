@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from mockube.apimachinery.groups import NAMESPACES, GroupResource
+from mockube.apimachinery.groups import CONTROL, NAMESPACES, GroupResource
 from mockube.apiserver.authz.chain import Attributes, AuthorizerFailed, Decision
 from mockube.apiserver.authz.rbac.policy import RBACPolicy
 from mockube.apiserver.registry.registry import Registry
@@ -13,7 +13,7 @@ from mockube.apiserver.registry.request_context import RequestContext
 from mockube.apiserver.request.access import requested_impersonation
 from mockube.apiserver.request.impersonation import required_rights
 from mockube.apiserver.request.request import Request
-from mockube.apiserver.request_info import RequestInfo
+from mockube.apiserver.request_info import CONNECT_SUBRESOURCES, RequestInfo
 from mockube.apiserver.storage.journal import MAX_TEXT
 from mockube.apiserver.user import User
 
@@ -94,7 +94,7 @@ class UserRights:
     def __init__(self, cluster: Registry, policy: RBACPolicy, context: RequestContext) -> None:
         self._cluster, self._user = cluster, context.user
         self._policy, self._clock = policy, cluster.clock.real
-        self._decisions: dict[tuple[str, GroupResource, str, str], bool] = {}
+        self._decisions: dict[tuple[str, GroupResource, str, str, str], bool] = {}
         self._generation, self._until = policy.generation, 0.0
 
     async def may(self, verb: str, resource: GroupResource, namespace: str) -> bool:
@@ -102,19 +102,38 @@ class UserRights:
         return resource in self._cluster.rows and await self._may(verb, resource, namespace)
 
     async def may_see(self, info: RequestInfo, users: Collection[str]) -> bool:
-        """Return whether the user may see a request of one of these users: its own one, and those for what it may list, or read."""
+        """Return whether the user may see a request of one of these users: its own one, and those for what it may list, or read.
+
+        The selector, the body and the message of a request for the group of control name objects of any kind: it is for whoever may
+        list everything. A connection to a node, a pod or a Service has a command or a path there: it is for whoever may make it.
+        """
         if self._user.name in users:
             return True
+        resource = GroupResource(info.group, info.resource)
         if not info.is_resource:
-            return await self._may("get", _NO_RESOURCE, "", info.path)
-        return await self._may("list", GroupResource(info.group, info.resource), info.namespace)
+            return await self._may("get", _NO_RESOURCE, path=info.path)
+        if info.group == CONTROL:
+            return await self.may_list_all("")
+        if info.subresource in CONNECT_SUBRESOURCES and not await self._may(
+            info.verb, resource, info.namespace, subresource=info.subresource
+        ):
+            return False
+        return await self._may("list", resource, info.namespace)
 
     async def may_list_all(self, namespace: str) -> bool:
         """Return whether the user may list every resource in a namespace; in all of them, and those without one, for ""."""
         return await self._may("list", _ALL_RESOURCES, namespace)
 
-    async def _may(self, verb: str, resource: GroupResource, namespace: str, path: str = "") -> bool:
-        key = verb, resource, namespace, path
+    async def _may(
+        self,
+        verb: str,
+        resource: GroupResource,
+        namespace: str = "",
+        *,
+        subresource: str = "",
+        path: str = "",
+    ) -> bool:
+        key = verb, resource, namespace, subresource, path
         self._forget_old()
         if key not in self._decisions:
             row = self._cluster.rows.get(resource)
@@ -125,6 +144,7 @@ class UserRights:
                 group=resource.group,
                 version="" if row is None else row.version,
                 resource=resource.resource,
+                subresource=subresource,
                 namespace=namespace,
             )
             self._decisions[key] = bool(await decide(self._cluster, attributes))

@@ -71,7 +71,8 @@ REQUEST: Final = ControlKind(
     name="Request",
     plural=OWN_RESOURCE,
     description="Request is a request that was sent to the server. The newest ones are kept, those of the controllers apart from "
-    "all others. Requests for requests are not among them. A user sees its own, and those for what it may list.",
+    "all others. Requests for requests are not among them. A user sees its own, and those for what it may list; "
+    "of others, those for this group if it may list everything, and connections that it may make.",
     spec={
         "description": "What was sent.",
         "properties": {

@@ -245,9 +245,9 @@ MAY_SEE_REQUESTS = {
 }
 
 
-async def let_alice(client, *rules, namespace=""):
+async def let_alice(client, *rules, namespace="", name=""):
     """Let alice do something, everywhere or in a namespace, and return her client."""
-    name, kind = namespace or "cluster", "Role" if namespace else "ClusterRole"
+    name, kind = name or namespace or "cluster", "Role" if namespace else "ClusterRole"
     folder = f"{RBAC}/namespaces/{namespace}" if namespace else RBAC
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}
@@ -282,6 +282,41 @@ async def test_user_sees_own_requests_and_those_for_what_it_may_list():
         assert (await alice.get(f"{REQUESTS}/{hidden}")).status == 404
         table = (await alice.get(REQUESTS, Accept=TABLE)).data
         assert b"/metrics" not in table
+
+
+@pytest.mark.parametrize(
+    ("path", "own"),
+    [
+        (f"{PATH}/changes?fieldSelector=resource=secrets,namespace=hidden,name=plan", "*/*"),
+        (f"{PATH}/changes?watch=1&timeoutSeconds=1&fieldSelector=name=plan", "*/*"),
+        (f"{PATH}/marks/plan", "*/*"),
+        ("/api/v1/nodes/n/proxy/containerLogs/hidden/plan/main", "nodes/proxy"),
+        ("/api/v1/namespaces/default/services/s/proxy/plan?token=1", "services/proxy"),
+        ("/api/v1/namespaces/default/pods/p/exec?command=cat&command=plan", "pods/exec"),
+    ],
+)
+async def test_request_that_names_other_objects_is_hidden_without_rights_to_these(path, own):
+    async with running_with_roles() as client:
+        rules = (
+            right("list", "changes", "control.mockube.dev"),
+            right("list", "marks", "control.mockube.dev"),
+        )
+        rules += tuple(right("list", resource) for resource in ("nodes", "services", "pods"))
+        alice = await let_alice(client, MAY_SEE_REQUESTS, *rules)
+        audit_id = (await client.get(path)).headers["Audit-Id"]
+        found = f"{REQUESTS}?fieldSelector=auditID={audit_id}"
+        (recorded,) = (await client.get(found)).body["items"]
+        assert recorded["spec"]["uri"] == path
+        assert (await alice.get(found)).body["items"] == []
+        explanation = control_object("Explanation", spec={"request": {"name": audit_id}})
+        for answer in (
+            await alice.get(f"{REQUESTS}/{recorded['metadata']['name']}"),
+            await alice.post(f"{PATH}/explanations", explanation),
+        ):
+            assert (answer.status, b"plan" in answer.data) == (404, False)
+        own_right = {"apiGroups": ["*"], "resources": ["*"]} if own == "*/*" else right("get", own)
+        await let_alice(client, {**own_right, "verbs": ["get", "list"]}, name="more")
+        assert uris((await alice.get(found)).body["items"]) == [path]
 
 
 async def test_watch_sends_own_requests_and_those_for_what_its_user_may_list():
