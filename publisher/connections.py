@@ -3,9 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 from mockube.component_base.clock import Clock
+from mockube.component_base.connection_limit import ConnectionLimit
 from mockube.component_base.supervision import cancel_and_wait, start
 from mockube.container_runtime.streams import StreamsClosed
 
@@ -28,40 +30,42 @@ class Connections:
         self._ending: set[asyncio.Task[None]] = set()
         """The tasks of connections that were reset, which do not count any more."""
         self._heads = UnfinishedHeads()
+        self._limit = ConnectionLimit(limits.MAX_CONNECTIONS)
         self._is_full = False
 
     def __len__(self) -> int:
         return len(self._tasks)
 
     def add(self, connection: SocketConnection, serve: Serve) -> None:
-        """Serve a connection in a task; reset an old one if there are too many."""
-        if len(self._tasks) < limits.MAX_CONNECTIONS:
-            self._is_full = False
-        else:
-            if not self._is_full:
-                LOG.warning(
-                    "Published ports have %d connections: old ones are reset for further ones",
-                    limits.MAX_CONNECTIONS,
-                )
-            self._is_full = True
-            self._end_oldest()
+        """Serve a connection in a task; reset an idle one if there are too many."""
+        was_full, self._is_full = self._is_full, len(self._limit) >= self._limit.maximum
+        if self._is_full and not was_full:
+            LOG.warning(
+                "Published ports have %d connections: old ones are reset for further ones",
+                self._limit.maximum,
+            )
+        self._limit.add(
+            connection,
+            connection.address,
+            partial(self._break, connection),
+            partial(self._used_at, connection),
+        )
         task = start("a connection to a published port", self._run(connection, serve))
         self._tasks[connection] = task
         task.add_done_callback(lambda _: self._forget(connection, task))
 
-    def _end_oldest(self) -> None:
-        if self._heads.waiting:
-            self._heads.waiting.evict()
-        else:
-            self._break(next(iter(self._tasks)))
+    def _used_at(self, connection: SocketConnection) -> float:
+        """Return since when a connection is idle: not yet, while a request is in progress."""
+        return self._clock.monotonic() if connection.has_request else connection.used_at
 
     def _forget(self, connection: SocketConnection, task: asyncio.Task[None]) -> None:
+        self._limit.discard(connection)
         self._tasks.pop(connection, None)
         self._ending.discard(task)
 
     def head_of(self, connection: SocketConnection) -> UnfinishedHead:
         """Return what notes the heads of requests of a connection."""
-        return self._heads.of(connection, connection.address, lambda: self._break(connection))
+        return self._heads.of(connection)
 
     async def _run(self, connection: SocketConnection, serve: Serve) -> None:
         try:
@@ -98,6 +102,7 @@ class Connections:
 
     def _break(self, connection: SocketConnection) -> None:
         connection.reset()
+        self._limit.discard(connection)
         task = self._tasks.pop(connection, None)
         if task is not None:
             self._ending.add(task)

@@ -114,17 +114,14 @@ class HttpListeners:
     ) -> None:
         """Serve the requests of a client; `peer` is what policies see of the proxy."""
         stream: SocketConnection | TlsStream = connection
-        head = self._listeners.connections.head_of(connection)
         if uses_tls:
             stream = tls = TlsStream(connection, self._tls_context(), is_server=True)
-            head.begin()
             try:
                 async with timeout(self._clock, _HANDSHAKE_SECONDS):
                     await tls.handshake()
             except (ssl.SSLError, TimeoutError):
                 return
-            finally:
-                head.end()
+        head = self._listeners.connections.head_of(connection)
         proxy = HttpProxy(stream, router, partial(self._open_backend, peer), self._clock, head)
         with suppress(ProtocolError):
             await proxy.serve(connection.address, port, uses_tls=uses_tls)

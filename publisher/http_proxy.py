@@ -123,7 +123,7 @@ class HttpProxy:
         except (heads.IncompleteMessage, TimeoutError):
             return None
         except ProtocolError as error:
-            await self._write_error(error.status)
+            await self._write_answer(self._error(error.status), keeps_open=False)
             return None
         finally:
             self._head.end()
@@ -141,19 +141,19 @@ class HttpProxy:
                 self._reader.receive(await self._client.read(_READ))
         return event if isinstance(event, RequestHead) else None
 
-    async def _answer(self, head: RequestHead, answer: FixedAnswer) -> bool:
-        """Answer without a backend, after the body was read; return whether the connection stays open."""
-        with suppress(ProtocolError):
-            async for _ in self._body():
-                pass
-        keeps_open = self._reader.keeps_open
+    async def _answer(self, head: RequestHead, answer: FixedAnswer, *, keeps_open: bool = True) -> bool:
+        """Answer without a backend, and read what follows of the body; return whether the connection stays open."""
+        # A client that waits for "100 Continue" may send its body or not, and the next request would be the one or the other.
+        keeps_open = keeps_open and self._reader.keeps_open and b"expect" not in head.fields
         await self._write_answer(answer, keeps_open=keeps_open, is_head=head.method == "HEAD")
+        with suppress(ProtocolError, TimeoutError):
+            async with supervision.timeout(self._clock, limits.LINGER_SECONDS):
+                async for _ in self._body():
+                    pass
         return keeps_open
 
-    async def _write_error(self, status: int) -> None:
-        await self._write_answer(
-            FixedAnswer(status=status, body=self._router.error_body(status)), keeps_open=False
-        )
+    def _error(self, status: int) -> FixedAnswer:
+        return FixedAnswer(status=status, body=self._router.error_body(status))
 
     async def _write_answer(self, answer: FixedAnswer, *, keeps_open: bool, is_head: bool = False) -> None:
         headers = [
@@ -163,38 +163,43 @@ class HttpProxy:
         ]
         await self._client.write(encode_response(answer.status, headers, b"" if is_head else answer.body))
 
-    async def _body(self) -> AsyncIterator[bytes]:
+    async def _body(self, maximum: int = 0) -> AsyncIterator[bytes]:
+        """Yield the parts of the body; raise ProtocolError if it is malformed, longer than a maximum, or does not arrive."""
+        size, seconds = 0, limits.BODY_SECONDS
         while (event := self._reader.next_event()) is not END:
             if event is NEED_DATA:
+                began = self._clock.monotonic()
                 try:
-                    async with supervision.timeout(self._clock, limits.BODY_SECONDS):
-                        self._reader.receive(await self._client.read(_READ))
+                    async with supervision.timeout(self._clock, seconds):
+                        data = await self._client.read(_READ)
                 except TimeoutError:
                     raise ProtocolError("the body of a request does not arrive", 408) from None
+                self._reader.receive(data)
+                seconds += len(data) / limits.MIN_BODY_RATE - (self._clock.monotonic() - began)
+                seconds = min(seconds, limits.BODY_SECONDS)
             elif isinstance(event, bytes):
+                size += len(event)
+                if maximum and size > maximum:
+                    raise ProtocolError("the body of a request is too long", 413)
                 yield event
 
     async def _forward(self, head: RequestHead, request: ProxiedRequest, forward: Forward) -> bool:
         """Send a request to its backend, and the response to the client; return whether the connection stays open."""
         length = request.headers.get("content-length", "")
         if forward.max_body and length.isdecimal() and int(length) > forward.max_body:
-            await self._write_error(413)
-            return False
+            return await self._answer(head, self._error(413), keeps_open=False)
         backend = await self._open_backend(forward)
         if isinstance(backend, int):
-            return await self._answer(
-                head, FixedAnswer(status=backend, body=self._router.error_body(backend))
-            )
-        exchange = _Exchange(self._client, self._reader, backend, self._clock)
+            return await self._answer(head, self._error(backend))
+        exchange = _Exchange(self._client, self._reader, backend, self._clock, self._head.begin)
         try:
-            status = await exchange.run(head, request, forward, self._body)
+            status = await exchange.run(head, request, forward, self._body(forward.max_body))
         except InvalidHead:
             status = 502
         finally:
             await backend.close()
         if status:
-            await self._write_error(status)
-            return False
+            return await self._answer(head, self._error(status), keeps_open=False)
         return exchange.keeps_open
 
 
@@ -202,8 +207,15 @@ class _Exchange:
     """A request to a backend, and its response."""
 
     def __init__(
-        self, client: ByteStream, reader: StrictRequestReader, backend: Backend, clock: Clock
+        self,
+        client: ByteStream,
+        reader: StrictRequestReader,
+        backend: Backend,
+        clock: Clock,
+        on_switch: Callable[[], None],
     ) -> None:
+        """`on_switch` is called when the connection has another protocol from then on."""
+        self._on_switch = on_switch
         self._client = client
         self._reader = reader
         self._backend = backend
@@ -217,7 +229,7 @@ class _Exchange:
         head: RequestHead,
         request: ProxiedRequest,
         forward: Forward,
-        body: Callable[[], AsyncIterator[bytes]],
+        body: AsyncIterator[bytes],
     ) -> int:
         """Return the status of the error if the backend sent no response; 0 if it did."""
         is_chunked = "transfer-encoding" in request.headers
@@ -228,7 +240,7 @@ class _Exchange:
             return 502
         if request.headers.get("expect", "").lower() == "100-continue":
             await self._client.write(_CONTINUE)
-        sender = supervision.start("the body of a request", self._send(body(), is_chunked=is_chunked))
+        sender = supervision.start("the body of a request", self._send(body, is_chunked=is_chunked))
         try:
             response = ResponseReader(head.method)
             answer = await self._read_response_head(response, forward, sender)
@@ -313,6 +325,7 @@ class _Exchange:
 
     async def _pump(self, first: bytes) -> None:
         """Carry bytes in both directions until one of them ends."""
+        self._on_switch()
         if first:
             await self._client.write(first)
         rest = self._reader.take_rest()

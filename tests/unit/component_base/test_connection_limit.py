@@ -37,3 +37,19 @@ def test_re_added_connection_is_youngest():
 
 def test_evict_without_connections_does_nothing():
     ConnectionLimit(1).evict()
+
+
+def test_connection_that_was_used_is_younger():
+    connections, closed, used_at = ConnectionLimit(3), [], [0.0]
+    for number in range(6):
+        find_use = (lambda: used_at[0]) if number == 0 else (lambda number=number: float(number))
+        used_at[0] = float(number)
+        connections.add(number, "a", lambda number=number: closed.append(number), find_use)
+    assert closed == [1, 2, 3]
+
+
+def test_oldest_connection_is_evicted_if_all_are_used():
+    connections, closed, now = ConnectionLimit(2), [], iter(range(100))
+    for number in range(4):
+        connections.add(number, "a", lambda number=number: closed.append(number), lambda: next(now))
+    assert closed == [0, 1]

@@ -17,6 +17,7 @@ class Connection:
 
     def __init__(self, used_at=0.0):
         self.used_at = used_at
+        self.has_request = False
         self.fate = []
 
     def reset(self):
@@ -87,8 +88,8 @@ async def test_connection_is_closed_after_its_error_and_reset(connections, caplo
     assert (connection.fate, len(connections)) == (["reset", "closed"], 0)
 
 
-async def test_oldest_connection_ends_when_there_are_too_many(connections, monkeypatch, caplog):
-    monkeypatch.setattr(limits, "MAX_CONNECTIONS", 2)
+async def test_oldest_connection_ends_when_there_are_too_many(connections, caplog):
+    connections._limit.maximum = 2
     first, second, third = [await opened(connections) for _ in range(3)]
     assert (first.fate[0], second.fate, third.fate) == ("reset", [], [])
     await opened(connections)
@@ -151,8 +152,8 @@ async def test_end_waits_for_all_connections(connections):
     assert slow.fate[-1] == "closed"
 
 
-async def test_warning_is_repeated_once_there_was_room(connections, monkeypatch, caplog):
-    monkeypatch.setattr(limits, "MAX_CONNECTIONS", 1)
+async def test_warning_is_repeated_once_there_was_room(connections, caplog):
+    connections._limit.maximum = 1
     first = await opened(connections)
     second = await opened(connections)
     assert first.fate[0] == "reset"
@@ -161,11 +162,3 @@ async def test_warning_is_repeated_once_there_was_room(connections, monkeypatch,
     await opened(connections)
     await opened(connections)
     assert caplog.text.count("old ones are reset") == 2
-
-
-async def test_head_of_a_connection_makes_room_by_its_reset(connections):
-    connection = await opened(connections)
-    connections.head_of(connection).begin()
-    connections._end_oldest()
-    await yield_to_loop(5)
-    assert connection.fate[0] == "reset"

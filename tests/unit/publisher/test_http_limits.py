@@ -34,6 +34,7 @@ class Client:
     def __init__(self):
         self.queue = asyncio.Queue()
         self.received = b""
+        self.has_request = False
 
     async def read(self, _limit):
         return await self.queue.get()
@@ -75,7 +76,7 @@ class Served:
             return SilentBackend()
 
         self.client, self.clock = client or Client(), SteppedClock()
-        head = (heads or UnfinishedHeads()).of(self, "192.0.2.7", lambda: None)
+        head = (heads or UnfinishedHeads()).of(self.client)
         proxy = HttpProxy(self.client, Router(), open_backend, self.clock, head)
         self.task = asyncio.create_task(proxy.serve("192.0.2.7", 80, uses_tls=False))
 
@@ -140,23 +141,78 @@ async def test_next_head_has_its_own_time(served):
     assert client.has_ended
 
 
+UPLOAD = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n"
+TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\n"
+
+
 async def test_body_that_does_not_arrive_gets_408(served):
     client = served()
-    await client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel")
+    await client.send(UPLOAD)
     await client.advance(limits.BODY_SECONDS - 1)
-    await client.send(b"l")
-    await client.advance(limits.BODY_SECONDS - 1)
-    assert not client.has_ended
+    assert client.client.received == b""
     await client.advance(1)
+    assert client.client.received.startswith(TOO_SLOW)
+
+
+async def test_body_of_a_byte_a_second_gets_408(served):
+    client = served()
+    await client.send(UPLOAD)
+    for _ in range(int(limits.BODY_SECONDS)):
+        assert client.client.received == b""
+        await client.advance(1)
+        await client.send(b"x")
+    await client.advance(1)
+    assert client.client.received.startswith(TOO_SLOW)
+
+
+async def test_body_with_the_least_rate_has_all_the_time_that_it_takes(served):
+    client = served()
+    await client.send(UPLOAD)
+    for _ in range(10):
+        await client.advance(limits.BODY_SECONDS - 1)
+        await client.send(b"x" * limits.MIN_BODY_RATE * int(limits.BODY_SECONDS - 1))
+    assert client.client.received == b""
+
+
+async def test_body_that_was_fast_is_cut_when_it_becomes_slow(served):
+    client = served()
+    await client.send(UPLOAD)
+    await client.send(b"x" * 900_000)
+    await client.advance(limits.BODY_SECONDS)
+    assert client.client.received.startswith(TOO_SLOW)
+
+
+async def test_unused_body_is_read_after_the_response_for_a_time(served):
+    client = served()
+    await client.send(UPLOAD.replace(b"POST", b"PUT"))
+    assert client.client.received.startswith(b"HTTP/1.1 204 ")
+    for _ in range(int(limits.LINGER_SECONDS)):
+        assert not client.has_ended
+        await client.send(b"x" * 10_000)
+        await client.advance(1)
     assert client.has_ended
-    assert client.client.received.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+
+
+async def test_next_request_is_read_behind_an_unused_body(served):
+    client = served()
+    await client.send(b"PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nab")
+    await client.send(b"c" + HEAD)
+    assert client.client.received.count(b"HTTP/1.1 204 ") == 2
+
+
+async def test_unused_body_that_waits_for_permission_ends_the_connection(served):
+    client = served()
+    await client.send(b"PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
+    assert b"Connection: close\r\n" in client.client.received
+    await client.send(HEAD + HEAD)
+    assert client.client.received.count(b"HTTP/1.1 ") == 1
 
 
 async def test_backend_has_time_once_the_body_was_sent(served):
     client = served()
     await client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n")
     for _ in range(3):
-        await client.advance(limits.BODY_SECONDS - 1)
+        await client.advance(19)
         await client.send(b"x")
     await client.advance(59)
     assert client.client.received == b""
@@ -187,6 +243,7 @@ class Socket:
         self.name = name
         self.address = "192.0.2.7"
         self.used_at = 0.0
+        self.has_request = False
         self.is_reset = False
 
     def reset(self):
@@ -208,24 +265,33 @@ async def forward(_connection):
     await asyncio.get_running_loop().create_future()
 
 
-async def test_connection_beyond_the_limit_ends_the_oldest_one_that_waits_for_a_request(connections):
-    async def wait(connection):
-        connections.head_of(connection).begin()
-        await forward(connection)
-
-    sockets = [Socket(number) for number in range(7)]
-    for socket in sockets:
-        connections.add(socket, forward if socket.name in (0, 2) else wait)
-        await yield_to_loop(5)
-    assert [socket.name for socket in sockets if socket.is_reset] == [1, 3, 4]
-    assert len(connections) == 4
-
-
-async def test_connection_beyond_the_limit_ends_the_oldest_one_if_none_waits(connections):
-    sockets = [Socket(number) for number in range(6)]
-    for socket in sockets:
+def reset_by(connections, *, requests=(), used=(), addresses="aaaaaaa"):
+    """Return the numbers of the connections that were reset once these were added; some have a request, or are used all the time."""
+    sockets = [Socket(number) for number in range(len(addresses))]
+    for socket, address in zip(sockets, addresses, strict=True):
+        connections._clock.advance(1)
+        socket.address, socket.used_at = address, connections._clock.monotonic()
         connections.add(socket, forward)
-    assert [socket.name for socket in sockets if socket.is_reset] == [0, 1]
+        if socket.name in requests:
+            connections.head_of(socket).end()
+        for number in {*used} & {*range(socket.name)}:
+            sockets[number].used_at = socket.used_at
+    return [socket.name for socket in sockets if socket.is_reset]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        pytest.param({}, [0, 1, 2], id="the oldest"),
+        pytest.param({"requests": (0, 2)}, [1, 3, 4], id="none with a request"),
+        pytest.param({"used": (0, 2)}, [1, 3, 4], id="the longest idle"),
+        pytest.param({"requests": range(7)}, [0, 1, 2], id="the oldest with a request"),
+        pytest.param({"addresses": "babbbab"}, [0, 2, 3], id="of the address with most"),
+        pytest.param({"addresses": "babbbbb", "requests": (2, 3)}, [0, 4, 5], id="idle, of that address"),
+    ],
+)
+async def test_connection_beyond_the_limit_ends_an_idle_one(connections, conditions, expected):
+    assert reset_by(connections, **conditions) == expected
     await yield_to_loop(5)
     assert len(connections) == 4
 
@@ -258,23 +324,20 @@ async def test_closed_connection_of_a_client_that_does_not_read_is_reset():
     server.close()
 
 
-async def test_connection_waits_for_a_head_until_it_is_complete(served):
-    heads = UnfinishedHeads()
-    client = served(heads)
+async def test_connection_has_a_request_from_its_head_to_its_response(served):
+    client = served()
     await yield_to_loop(5)
-    assert heads.waiting
+    assert not client.client.has_request
     await client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n")
-    assert not heads.waiting, "it waits for its body"
-    other = served(heads)
+    assert client.client.has_request, "it waits for its body"
+    other = served()
     await other.send(HEAD)
-    assert heads.waiting, "it waits for its next head"
-    await other.send(b"")
-    assert not heads.waiting
+    assert not other.client.has_request, "it waits for its next head"
 
 
 def test_small_head_has_room_when_others_use_all_memory():
     heads = UnfinishedHeads()
-    large, small = (heads.of(number, "192.0.2.7", lambda: None) for number in (1, 2))
+    large, small = (heads.of(Socket(number)) for number in (1, 2))
     assert large.has_room(limits.SMALL_HEAD + limits.ALL_HEADS)
     assert not large.has_room(limits.SMALL_HEAD + limits.ALL_HEADS + 1)
     assert small.has_room(limits.SMALL_HEAD)

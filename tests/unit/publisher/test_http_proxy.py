@@ -71,6 +71,7 @@ class Proxied:
     def __init__(self, client, router, backends):
         self.requests, self.received = router.requests, client.received
         self.backends = backends
+        self.has_request = client.has_request
         self.heads = [backend.received.partition(b"\r\n\r\n")[0].decode() for backend in backends]
 
     @property
@@ -99,7 +100,7 @@ async def proxied(*pieces, router=None, backends=None, uses_tls=False):
             used.append(backend)
         return backend
 
-    head = UnfinishedHeads().of(1, "192.0.2.7", lambda: None)
+    head = UnfinishedHeads().of(client)
     proxy = HttpProxy(client, router, open_backend, SteppedClock(), head)
     await proxy.serve("192.0.2.7", 80, uses_tls=uses_tls)
     assert all(backend.is_closed for backend in used)
@@ -427,6 +428,7 @@ async def test_switched_connection_carries_bytes_in_both_directions():
         ["X-A: 1", "Connection: Upgrade", "Upgrade: echo"],
         b"first second",
     )
+    assert not found.has_request
 
 
 async def test_response_before_the_end_of_a_body_ends_the_exchange():
@@ -440,7 +442,7 @@ async def test_response_before_the_end_of_a_body_ends_the_exchange():
     async def open_backend(_):
         return backend
 
-    head = UnfinishedHeads().of(1, "192.0.2.7", lambda: None)
+    head = UnfinishedHeads().of(client)
     await HttpProxy(client, Router(), open_backend, SteppedClock(), head).serve(
         "192.0.2.7", 80, uses_tls=False
     )

@@ -11,10 +11,6 @@ from tests.support.event_loop import until
 from tests.support.smuggling.cases import FORBIDDEN, RecordingBackend, cases, methods_of, statuses_in
 
 
-def head():
-    return UnfinishedHeads().of(1, "192.0.2.7", lambda: None)
-
-
 class PublicRouter:
     def decide(self, request):
         if request.host != "a.example" or not request.path.startswith("/public/"):
@@ -70,7 +66,7 @@ async def proxied(case, pieces):
     async def open_backend(forward):
         return Connection(backend)
 
-    proxy = HttpProxy(client, PublicRouter(), open_backend, SteppedClock(), head())
+    proxy = HttpProxy(client, PublicRouter(), open_backend, SteppedClock(), UnfinishedHeads().of(client))
     await proxy.serve("192.0.2.7", 80, uses_tls=False)
     return statuses_in(client.received, methods_of(case)), backend.forwarded(case.host)
 
@@ -137,7 +133,7 @@ async def test_response_is_refused_or_returned_in_one_form(sent, answer, receive
     async def open_backend(forward):
         return FixedConnection(b"HTTP/1.1 " + answer)
 
-    proxy = HttpProxy(client, PublicRouter(), open_backend, SteppedClock(), head())
+    proxy = HttpProxy(client, PublicRouter(), open_backend, SteppedClock(), UnfinishedHeads().of(client))
     await proxy.serve("192.0.2.7", 80, uses_tls=False)
     assert client.received.endswith(received)
     assert client.received.count(b"HTTP/1.1 ") == 1
@@ -162,7 +158,7 @@ async def test_rules_do_not_set_what_frames_a_message(name):
     async def open_backend(forward):
         return Connection(backend)
 
-    await HttpProxy(client, Router(), open_backend, SteppedClock(), head()).serve(
+    await HttpProxy(client, Router(), open_backend, SteppedClock(), UnfinishedHeads().of(client)).serve(
         "192.0.2.7", 80, uses_tls=False
     )
     assert (statuses_in(client.received, ["GET"]), backend.forwarded("a.example")) == (
