@@ -448,10 +448,8 @@ def ended(name, reason, message="m"):
 
 CRON = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "cron", "uid": "uid-cron", "controller": True}
 OF_CRON = {"ownerReferences": [CRON]}
-EVICTION = {
-    "author": {"user": "ada", "agent": "kubectl/v1 (x)", "subresource": "eviction"},
-    "type": "DELETED",
-}
+BY_KUBECTL = {"user": "ada", "agent": "kubectl/v1 (x)", "subresource": "eviction"}
+EVICTION = {"revision": 2, "type": "DELETED", "author": BY_KUBECTL}
 EVICTED_POD = "the pod web-x was evicted by ada with kubectl/v1, as the drain of a node does, and a pod that is evicted counts as failed"
 IGNORE = "- Let disruptions not count: spec.podFailurePolicy with action Ignore for the condition DisruptionTarget, in a Job that replaces it."
 MADE = event(job(), "SuccessfulCreate", "Created pod: web-x")
@@ -612,7 +610,7 @@ def test_job(obj, objects, lines):
 def test_eviction_of_a_pod_of_a_job(obj, objects, cause, remedies):
     writes = {
         ("web-x", ()): [
-            {"author": {}, "type": "MODIFIED", "revision": 1, "before": {}, "after": {}},
+            {"revision": 3, "type": "MODIFIED"},
             EVICTION,
         ]
     }
