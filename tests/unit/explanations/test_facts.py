@@ -65,7 +65,7 @@ def test_value_of_a_field(tree, path, value):
 SCALE = DryRun(verb="patch", kind="Deployment", subresource="scale", namespace="a", name="web")
 
 
-def test_what_may_not_be_read_is_named_once_and_without_what_was_only_tried():
+def test_unreadable_fact_is_named_once_and_a_request_that_was_only_tried_is_not():
     answers = dict.fromkeys((ObjectsOf(PODS, "a"), SCALE, ObjectNamed(PODS, "a", "b")), REFUSED)
     facts = Facts(NOW, None, {**answers, ObjectsOf(PODS): ()})
     assert facts.unreadable == ["list pods in the namespace a", "get pods b in the namespace a"]
