@@ -1,7 +1,7 @@
 """Which tests a run runs: those of `make check`, of `make test`, or those that are left for `make test-rest`; `make test-all` runs all.
 
 `make check` is what to run before each commit: the unit tests and those of the contract of run-times, less those with the marker
-`thorough`, which start processes, search many cases or need large inputs, and those with an etcd. `make test` is what a contributor must
+`thorough`, which start processes or whole clusters, search many cases or need large inputs, and those with an etcd. `make test` is what a contributor must
 know before a proposal: it takes minutes and needs Python only. It leaves out OF_REST. None of these runs tests with the marker `release`,
 which install programs of others, compile their libraries or start a dozen clusters. A run without a tier that names files or tests runs all of these.
 """

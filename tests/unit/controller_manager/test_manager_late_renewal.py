@@ -13,6 +13,8 @@ from tests.support.controllers.manager_client import client_of
 from tests.support.event_loop import until, yield_to_loop
 from tests.support.server.apiserver import running
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def clock():

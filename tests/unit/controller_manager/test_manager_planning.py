@@ -20,6 +20,8 @@ from tests.support.event_loop import until, yield_to_loop
 from tests.support.processes.failing_program import fail
 from tests.support.server.apiserver import running
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 def clock():
@@ -142,7 +144,6 @@ async def test_actions_record_events(manager):
     }
 
 
-@pytest.mark.thorough
 async def test_unchanged_objects_cause_no_writes(manager):
     await manager.client.create(CONFIG_MAPS, parent("a", 3))
     await manager.settle()
@@ -170,7 +171,6 @@ async def test_unknown_outcomes_are_resolved_by_client_that_may_list(manager):
     assert set(agents.listed) == {"kube-controller-manager"}
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("every", [2, 3, 7])
 async def test_lost_requests_are_retried(manager, every):
     manager.transport.before_request = LoseWrites(every)
@@ -233,7 +233,6 @@ async def test_failed_wait_for_own_writes_ends_manager_and_is_named(server, cloc
     assert "Traceback (most recent call last)" in entry
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("after", range(1, 8))
 async def test_restart_after_any_write_creates_no_duplicates(server, clock, after):
     """Five copies must be created, and one write reports them in the status."""

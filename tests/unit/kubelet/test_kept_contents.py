@@ -12,6 +12,8 @@ from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.controllers.simulated import PODS, SimulatedCluster
 
+pytestmark = pytest.mark.thorough
+
 SECRETS = "/api/v1/namespaces/kube-system/secrets"
 NODE_SECRET = f"{SECRETS}/mockube-node-node-1"
 HOST = [{"name": "v", "hostPath": {"path": "/srv"}}]
@@ -80,7 +82,6 @@ async def test_end_of_the_manager_writes_what_has_changed(cluster):
     assert await files_of(cluster) == {"/srv/x": b"1\n"}
 
 
-@pytest.mark.thorough
 async def test_contents_that_others_replace_are_those_of_containers(cluster):
     async with manager_of(cluster) as manager:
         await run(cluster, manager, "writer", "echo 1 > /v/x")
@@ -125,7 +126,6 @@ async def test_contents_of_a_pod_end_with_it(cluster):
         assert await cluster.get(path) is None
 
 
-@pytest.mark.thorough
 async def test_container_has_a_seccomp_profile_that_a_pod_has_written(cluster):
     folder = [{"name": "v", "hostPath": {"path": "/var/lib/kubelet/seccomp"}}]
     profile = {"seccompProfile": {"type": "Localhost", "localhostProfile": "audit.json"}}

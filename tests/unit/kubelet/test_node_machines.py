@@ -10,6 +10,8 @@ from mockube.kubelet.containers import Containers
 from tests.support.controllers.simulated import NODES, simulated_cluster
 from tests.support.node_machine import CollectedStreams
 
+pytestmark = pytest.mark.thorough
+
 STOPPED = "mockube.dev/stopped-units"
 NODE = f"{NODES}/node-1"
 
@@ -75,7 +77,6 @@ async def test_programs_of_a_node_know_its_pods(cluster, machine):
     assert await machine.output("nosuch") == "bash: line 1: nosuch: command not found\n"
 
 
-@pytest.mark.thorough
 async def test_stopped_container_is_started_again(cluster, machine):
     await cluster.run(containers=[{"name": "web", "image": "nginx:1.29"}])
     await cluster.manager.step(5)
@@ -204,7 +205,6 @@ async def test_folder_of_a_volume_is_no_way_to_the_node(cluster, machine):
         ({}, {"runAsUser": 1000}, "Operation not permitted"),
     ],
 )
-@pytest.mark.thorough
 async def test_only_root_of_the_node_changes_to_its_root(cluster, machine, spec, context, message):
     container = {
         "name": "c", "image": "busybox", "command": ["sh", "-c", "chroot /host hostname; chroot /tmp ls; sleep 99"], "securityContext": context,

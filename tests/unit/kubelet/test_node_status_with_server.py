@@ -12,6 +12,8 @@ from mockube.kubelet.node_pools.reading import read_value
 from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.controllers.simulated import MERGE, NODES, SimulatedCluster, simulated_cluster
 
+pytestmark = pytest.mark.thorough
+
 NODE = f"{NODES}/node-1"
 DONGLE = "example.com/dongle"
 JSON_PATCH = {"kind": "json-patch+json"}
@@ -43,7 +45,6 @@ async def test_added_resource_becomes_allocatable(cluster):
     assert DONGLE not in {*status["capacity"], *status["allocatable"]}
 
 
-@pytest.mark.thorough
 async def test_added_resource_survives_heartbeats_and_a_restart(cluster):
     await patch_status(cluster, {"capacity": {DONGLE: "4"}})
     await cluster.manager.step(601)
@@ -76,7 +77,6 @@ async def test_one_write_corrects_a_status(cluster):
     assert len(cluster.writes(f"{NODE}/status")) == before + 1
 
 
-@pytest.mark.thorough
 async def test_other_values_of_a_client_are_kept(cluster):
     """A real kubelet takes all of this back; here it is the way to simulate it."""
     pressure = {"type": "MemoryPressure", "status": "True", "reason": "Test", "message": "for a test"}

@@ -11,6 +11,8 @@ from tests.support.controllers.running_manager import running_manager
 from tests.support.controllers.simulated import MERGE, NODES, SimulatedCluster, simulated_cluster
 from tests.support.server.apiserver import running
 
+pytestmark = pytest.mark.thorough
+
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -55,7 +57,6 @@ async def test_config_map_sets_pools(cluster):
     assert ZONE not in (await cluster.get(f"{NODES}/node-1"))["metadata"]["labels"]
 
 
-@pytest.mark.thorough
 async def test_every_node_has_own_address(cluster):
     for pools in ("2, name=a,cpu=4:2", "name=a,cpu=4:3, 4, name=b,cpu=4:2", "name=b,cpu=4:6, 1"):
         names = await resize(cluster, nodes=pools)
@@ -126,7 +127,6 @@ async def test_restarted_manager_keeps_requested_number():
         ("cpus=4:1", 'unknown key "cpus": did you mean "cpu"?'),
     ],
 )
-@pytest.mark.thorough
 async def test_invalid_nodes_are_ignored(cluster, caplog, nodes, problem):
     assert await resize(cluster, nodes=nodes) == ["node-1", "node-2"]
     assert f"mockube-nodes is ignored: nodes: {problem}" in caplog.text

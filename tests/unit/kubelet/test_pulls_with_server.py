@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.controllers.simulated import NODES, PODS, simulated_cluster
 
+pytestmark = pytest.mark.thorough
+
 SECRETS = "/api/v1/namespaces/default/secrets"
 EVENTS = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3D"
 PRIVATE = "registry.test-of-pulls.io/team/app:1"
@@ -64,7 +66,6 @@ async def test_pod_recovers_when_its_image_is_corrected():
         ]
 
 
-@pytest.mark.thorough
 async def test_status_of_a_node_is_written_once_for_many_pulls():
     async with simulated_cluster() as cluster:
         for number in range(8):
@@ -103,7 +104,6 @@ async def test_private_image_needs_a_pull_secret_for_its_registry(tmp_path):
         assert "FailedToRetrieveImagePullSecret" in reasons["missing"]
 
 
-@pytest.mark.thorough
 async def test_unknown_image_runs_with_an_event():
     async with simulated_cluster() as cluster:
         pod = await cluster.run(containers=containers("example.org/app:1"))

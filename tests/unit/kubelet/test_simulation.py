@@ -12,6 +12,8 @@ from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.support.controllers.running_manager import running_manager
 from tests.support.controllers.simulated import MERGE, NODES, PODS, simulated_cluster
 
+pytestmark = pytest.mark.thorough
+
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 CSI_NODES = "/apis/storage.k8s.io/v1/csinodes"
 
@@ -85,7 +87,6 @@ async def test_node_leases_are_renewed_every_ten_seconds(cluster):
         await cluster.manager.step(10)
 
 
-@pytest.mark.thorough
 async def test_node_status_is_refreshed_every_five_minutes(cluster):
     before = await cluster.get(f"{NODES}/node-1")
     await cluster.manager.step(299)
@@ -96,7 +97,6 @@ async def test_node_status_is_refreshed_every_five_minutes(cluster):
     assert {condition["lastTransitionTime"] for condition in conditions} == {"2030-01-01T00:00:00Z"}
 
 
-@pytest.mark.thorough
 async def test_foreign_changes_do_not_delay_heartbeat(cluster):
     await cluster.manager.step(200)
     await cluster.annotate(f"{NODES}/node-1", "some", "thing")
@@ -106,7 +106,6 @@ async def test_foreign_changes_do_not_delay_heartbeat(cluster):
 
 
 @pytest.mark.parametrize("value", ["true", "fault"])
-@pytest.mark.thorough
 async def test_stopped_node_sends_no_heartbeats_and_runs_no_pods(cluster, value):
     await cluster.annotate(f"{NODES}/node-1", "mockube.dev/stop-heartbeats", value)
     pod = await cluster.run()
@@ -140,7 +139,6 @@ async def test_annotated_foreign_nodes_are_simulated(cluster):
 # --- pods
 
 
-@pytest.mark.thorough
 async def test_pod_is_ready_with_one_write(cluster):
     pod = await cluster.run()
     status = pod["status"]
@@ -188,7 +186,6 @@ async def test_pod_crashes_and_restarts(cluster):
     assert (status["restartCount"], "running" in status["state"]) == (2, True)
 
 
-@pytest.mark.thorough
 async def test_deleted_pod_is_removed_after_last_status(cluster):
     await cluster.run()
     await cluster.server.delete(f"{PODS}/p")
@@ -311,7 +308,6 @@ async def test_kwok_stages_can_be_used():
 # --- addresses
 
 
-@pytest.mark.thorough
 async def test_pod_address_is_in_pod_cidr_of_node():
     async with simulated_cluster(runnables=(SIMULATED_NODES, SIMULATED_PODS, NODE_IPAM)) as cluster:
         spec = (await cluster.get(f"{NODES}/node-2"))["spec"]
@@ -323,7 +319,6 @@ async def test_pod_address_is_in_pod_cidr_of_node():
         assert all(address in ip_network(spec["podCIDR"]) for address in addresses)
 
 
-@pytest.mark.thorough
 async def test_dual_stack_pods_have_both_addresses():
     networks = Networks(cluster_cidr=("10.244.0.0/16", "fd00:10:244::/56"))
     async with simulated_cluster(

@@ -14,6 +14,8 @@ from mockube.kubelet.running_programs import running_programs
 from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.controllers.simulated import PODS, SimulatedCluster
 
+pytestmark = pytest.mark.thorough
+
 FOLDER = "/etc/kubernetes/manifests"
 MANIFEST = "{apiVersion: v1, kind: Pod, metadata: {name: web, labels: {app: web}}, spec: {containers: [{name: c, image: nginx}]}}"
 
@@ -87,7 +89,6 @@ async def test_deletion_of_the_mirror_pod_does_not_stop_the_containers(cluster):
     assert after["status"]["podIP"] == before["status"]["podIP"]
 
 
-@pytest.mark.thorough
 async def test_deleted_mirror_pod_is_there_until_kubectl_watches_it(cluster):
     await on_node(cluster, "writer", f"echo '{MANIFEST}' > /v/web.yaml")
     before = await cluster.pod("web-node-1")
@@ -98,7 +99,6 @@ async def test_deleted_mirror_pod_is_there_until_kubectl_watches_it(cluster):
     assert "deletionTimestamp" in deleted["metadata"]
 
 
-@pytest.mark.thorough
 async def test_changed_manifest_replaces_the_pod_and_a_removed_one_stops_it(cluster):
     await on_node(cluster, "writer", f"echo '{MANIFEST}' > /v/web.yaml")
     before = await cluster.pod("web-node-1")
@@ -140,7 +140,6 @@ async def test_broken_manifest_is_reported_and_others_run(cluster, manifest, pro
     assert (await cluster.pod("web-node-1"))["status"]["phase"] == "Running"
 
 
-@pytest.mark.thorough
 async def test_installed_manifest_runs_until_it_is_removed(server_alone):
     installed = Installation(files={"node-1": {f"{FOLDER}/web.yaml": MANIFEST}})
     config = Config(simulation=Simulation(simulate_nodes=plain_nodes(1), installation=installed))
@@ -159,7 +158,6 @@ async def test_installed_manifest_runs_until_it_is_removed(server_alone):
         assert await server_alone.pod("web-node-1") is None
 
 
-@pytest.mark.thorough
 async def test_installed_manifest_has_the_addresses_of_the_nodes_that_are_there(server_alone):
     members = ",".join(f"{name}=https://{address_of_peer(name)}:2380" for name in ("node-2", "node-9"))
     command = f"[sleep, infinity, '{members},node-1=https://{NODE_ADDRESS}:2380']"

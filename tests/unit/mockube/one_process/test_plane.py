@@ -11,6 +11,8 @@ from mockube.controller_manager.control.followed_server import UnusableFlags
 from mockube.one_process import plane
 from tests.support.event_loop import WAIT_TIMEOUT, until
 
+pytestmark = pytest.mark.thorough
+
 SERVER = SimpleNamespace(transport=None)
 
 

@@ -11,6 +11,8 @@ from mockube.operators import function_process
 from mockube.operators.function_process import FunctionServer
 from mockube.operators.process import descendants, marked_processes
 
+pytestmark = pytest.mark.thorough
+
 KUBECONFIG = Path("/nonexistent/kubeconfig")
 SECONDS = 60.0
 
@@ -177,7 +179,6 @@ def test_operator_that_cannot_be_killed_is_a_failure(monkeypatch):
                 operator.kill()
 
 
-@pytest.mark.thorough
 def test_code_of_an_earlier_process_with_the_same_id_is_forgotten():
     with closing(FunctionServer(wait_for_signal)) as server:
         server._codes = dict.fromkeys(range(1, 1 << 17), 0)

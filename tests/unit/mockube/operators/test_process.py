@@ -19,6 +19,8 @@ from mockube.operators.process import (
     marked_processes,
 )
 
+pytestmark = pytest.mark.thorough
+
 KUBECONFIG = Path("/nonexistent/kubeconfig")
 SECONDS = 60.0
 FIXED_PORT = 8080
@@ -98,7 +100,6 @@ def answer(listening, count):
             connection.sendall(connection.recv(9))
 
 
-@pytest.mark.thorough
 @pytest.mark.skipif(not can_have_mounts(), reason="this machine allows no namespaces")
 def test_operators_in_networks_of_their_own_listen_on_the_same_port():
     with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as operators:
@@ -123,7 +124,6 @@ def test_stop_sends_term_to_an_operator_that_ends():
     assert operator.stop() is end
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("last_line", "expected"),
     [
@@ -201,7 +201,6 @@ def test_operator_that_exits_at_once_is_explained():
     assert end_message(operator, ["./manager"]) == "./manager exited with code 1: no such flag: --wrong"
 
 
-@pytest.mark.thorough
 def test_megabytes_of_log_are_bounded():
     with python("for number in range(100_000): print(f'{number:060}')") as operator:
         assert operator.wait(SECONDS) == 0

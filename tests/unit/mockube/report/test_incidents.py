@@ -9,6 +9,8 @@ from mockube.report.summary import MAX_TEXT
 from mockube.report.writing import WRITERS
 from tests.support.reports import ADMIN, CONTROLLER, changes_to, explanation, recording, tree_of
 
+pytestmark = pytest.mark.thorough
+
 USERS = ("ada", "bob", "carol")
 FIELDS = ("spec.replicas", "data.token", "metadata.labels.app", "spec.template.spec.containers[web].image")
 PLANTED = 20

@@ -11,6 +11,8 @@ from tests.support.server.apiserver import running
 from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition
 from tests.support.server.definitions import until as until_definition
 
+pytestmark = pytest.mark.thorough
+
 MAPS = "/api/v1/namespaces/default/configmaps"
 SECRETS = "/api/v1/namespaces/default/secrets"
 DISCOVERY_SECONDS = 31
@@ -178,7 +180,6 @@ async def test_dependents_of_new_custom_kind_are_deleted(cluster):
     assert await cluster.names() == []
 
 
-@pytest.mark.thorough
 async def test_unchanged_objects_cause_no_requests(cluster):
     owner = await cluster.make("owner")
     await cluster.make("child", owner)

@@ -30,6 +30,8 @@ from tests.support.metric_samples import sample_value
 from tests.support.server.apiserver import running
 from tests.support.server.definitions import define
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture
 async def cluster():
@@ -182,7 +184,6 @@ async def test_unscalable_targets_set_condition(cluster):
         assert ("Warning", "FailedGetScale", problem) in await cluster.events()
 
 
-@pytest.mark.thorough
 async def test_custom_resource_is_scaled_by_its_scale(cluster):
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
@@ -296,7 +297,6 @@ DISTURBANCES = {
 }
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("disturbance_of", DISTURBANCES.values(), ids=DISTURBANCES)
 async def test_disturbed_autoscaler_reaches_same_state(disturbance_of):
     clock = SteppedClock()

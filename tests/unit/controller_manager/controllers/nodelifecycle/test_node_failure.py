@@ -19,6 +19,8 @@ from tests.support.event_loop import yield_to_loop
 from tests.support.metric_samples import sample_value
 from tests.support.server.apiserver import running
 
+pytestmark = pytest.mark.thorough
+
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
 EVENTS = "/api/v1/namespaces/default/events"
@@ -105,7 +107,6 @@ async def test_node_events_are_recorded(cluster):
     ) in await cluster.events_of("Node")
 
 
-@pytest.mark.thorough
 async def test_healthy_nodes_have_no_taints(cluster):
     await cluster.manager.step(600)
     assert await cluster.taints() == []
@@ -171,7 +172,6 @@ async def test_pods_are_evicted_from_node_without_heartbeats_after_five_minutes(
     assert ("TaintManagerEviction", "Marking for deletion Pod default/p") in await cluster.events_of("Pod")
 
 
-@pytest.mark.thorough
 async def test_returning_node_keeps_its_pods(cluster):
     await cluster.run()
     await cluster.stop_heartbeats("node-1")

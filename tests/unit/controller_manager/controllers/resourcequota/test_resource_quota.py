@@ -13,6 +13,8 @@ from tests.support.controllers.running_manager import running_cluster
 from tests.support.server.control import PATH, control_object
 from tests.support.server.definitions import WIDGETS, define, definition
 
+pytestmark = pytest.mark.thorough
+
 CORE = "/api/v1/namespaces/default"
 QUOTA = f"{CORE}/resourcequotas/q"
 
@@ -111,7 +113,6 @@ async def test_changed_limit_is_counted_at_once(cluster):
     }
 
 
-@pytest.mark.thorough
 async def test_quota_is_recounted_periodically(cluster):
     server, _, clock = cluster
     await limit(cluster, configmaps="3")
