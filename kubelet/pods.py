@@ -3,10 +3,11 @@
 The steps come from `pod_lifecycle/`, or from the user's stages.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
@@ -60,6 +61,12 @@ from .template_context import TemplateContext
 WORKERS: Final = 16
 SyncPod = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
 """Executes the step that is due for a pod on its node; returns the delay after which to requeue it."""
+
+
+class _LiveAssumptions(Struct):
+    """The events about what commands in real time have run of a pod, and what is not simulated."""
+
+    events: list[EmitEvent] = field(default_factory=list)
 
 
 class SimulatedPods:
@@ -200,6 +207,12 @@ class SimulatedPods:
         if event is not None and self._details:
             node = _node_name(pod)
             self._recorder.record_on(node, pod, event.type, event.reason, event.message, part=event.part)
+            self._records.ensure(meta.uid(pod), _LiveAssumptions).events.append(event)
+            self._loop.add(Key.of(pod))
+
+    def _live_assumptions(self, uid: str) -> Sequence[EmitEvent]:
+        reported = self._records.find(uid, _LiveAssumptions)
+        return () if reported is None else reported.events
 
     def _on_probe_failure(self, pod: ReadOnlyTree, container: str, result: ProbeResult) -> None:
         if self._details:
@@ -309,6 +322,7 @@ class SimulatedPods:
             host_pods=lambda: self._registry.other_host_pods(pod),
             observed=self._handlers.observations(pod.object),
             kills=self._runtime.kills(pod.object),
+            live_assumptions=self._live_assumptions(pod.uid),
         )
         step = self._next_step(pod, replace(context, images=images.start(now)), now)
         while objects.has_unknown or images.has_unknown:

@@ -103,6 +103,8 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     """What was observed of the probes and hooks that run in real time, by container name."""
     kills: Mapping[str, ContainerKill] = {}
     """The containers that a command of a client has ended, by name."""
+    live_assumptions: Sequence[EmitEvent] = ()
+    """The events, recorded before, about what is not simulated of the commands that run in real time."""
 
 
 def step(pod: ReadOnlyTree, context: NodeContext, now: datetime) -> Step:
@@ -219,7 +221,9 @@ def _advance(
     not_simulated: list[EmitEvent] = []
     if context.details and (is_first or _waited_for_image(pod)) and not update.lacks_image:
         not_simulated = not_simulated_events(containers)
-    conditions = with_assumptions(resized.conditions, [*not_simulated, *update.events], now)
+    conditions = with_assumptions(
+        resized.conditions, [*not_simulated, *update.events, *context.live_assumptions], now
+    )
     resized_pod = meta.with_value(pod, ("status", "conditions"), conditions)
     effects: list[Effect] = [*_writes(pod, _status(resized_pod, update, context, now))]
     if is_first:

@@ -8,6 +8,7 @@ from kubernetes import client as official
 from kubernetes.stream import portforward, stream
 
 from mockube import Cluster
+from mockube.apimachinery.pods import assumption_of
 from mockube.apiserver.control.matching import CONTROLLERS
 from tests.support.processes.acknowledged_writes import until
 
@@ -125,6 +126,27 @@ def test_programs_that_are_not_simulated_leave_the_pod_running(cluster):
         "the image example/web is not simulated: mockube answers on port 8080 of pod default/web in its place"
     )
     until(lambda: not_simulated(cluster, "mixed") == {answered, message}, "the events")
+
+
+def test_pod_whose_script_starts_a_server_that_does_not_run_is_ready_by_assumption(cluster):
+    start = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "start"},
+        "data": {"start.sh": 'exec redis-server "$@"', "redis.conf": "no-such-option 1"},
+    }
+    cluster.apply(orjson.dumps(start).decode())
+    tree = pod("started", "sh", "/start/start.sh", "/start/redis.conf")
+    tree["spec"]["volumes"] = [{"name": "v", "configMap": {"name": "start"}}]
+    tree["spec"]["containers"][0] |= {
+        "image": "redis:8",
+        "volumeMounts": [{"name": "v", "mountPath": "/start"}],
+    }
+    cluster.apply(orjson.dumps(tree).decode())
+    end = "is not simulated: the container runs without it until it is stopped"
+    assumption = f"redis-server of the image redis:8 {end}"
+    cluster.wait("Pod", "started", lambda pod: assumption_of(pod) == assumption)
+    assert cluster.get("Pod", "started")["status"]["phase"] == "Running"
 
 
 def test_task_that_calls_an_unknown_program_ends_by_assumption(cluster):

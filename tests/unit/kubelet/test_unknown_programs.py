@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from mockube.apimachinery.pods import assumption_of
+from mockube.kubelet.step_effects import EmitEvent
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 IMAGE = "example.com/app:1"
@@ -71,6 +72,14 @@ def test_condition_keeps_what_is_not_simulated_after_its_events():
     assert len(messages) == 2
     assert subject.ready
     assert assumption_of(subject.pod) == "; ".join(messages)
+
+
+def test_condition_has_what_commands_in_real_time_reported_once():
+    reported = EmitEvent("Warning", "NotSimulated", "serve is not simulated", "spec.containers{c}")
+    context = replace(CONTEXT, live_assumptions=[reported, reported])
+    subject = SimulatedPod(pod(container("c", "sleep", "inf")), context=context).pass_time(60)
+    assert assumption_of(subject.pod) == "serve is not simulated"
+    assert not_simulated(subject) == []
 
 
 def test_arguments_of_unknown_program_are_not_its_name():
