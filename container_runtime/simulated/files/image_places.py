@@ -9,6 +9,7 @@ from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.simulated.shell.filesystem import ImagePlaces
 
 from .distributions import BUSYBOX, distribution_of
+from .system_files import SYSTEM_FILES
 
 _SYSTEM_FOLDERS: Final = (
     "/bin/", "/dev/", "/docker-entrypoint", "/entrypoint", "/etc/", "/home/", "/lib", "/opt/", "/proc/", "/root/", "/run/", "/sbin/",
@@ -44,9 +45,10 @@ def file_places(images: ImageTable, container: Mapping[str, Any]) -> ImagePlaces
     system = (path for path in _SYSTEM_FOLDERS if path not in lacking)
     usual = (*system, *(f"{path.rstrip('/')}/" for path in folders))
     volumes = tuple(f"{path.rstrip('/')}/" for path in mounted)
+    listed = SYSTEM_FILES[distribution_of(images, container).family] if image and image.is_base else ()
     if not is_known:
-        return ImagePlaces(usual, None, volumes)
-    return ImagePlaces(usual, usual, volumes, tuple(_present_folders(images, container)))
+        return ImagePlaces(usual, None, volumes, listed=listed)
+    return ImagePlaces(usual, usual, volumes, tuple(_present_folders(images, container)), listed)
 
 
 def _present_folders(images: ImageTable, container: Mapping[str, Any]) -> Iterator[str]:

@@ -144,6 +144,15 @@ class ImagePlaces(NamedTuple):
     """Where volumes are mounted, whose files may not be known."""
     folders: tuple[str, ...] = ()
     """The folders that are there in any case."""
+    listed: tuple[tuple[str, frozenset[str]], ...] = ()
+    """Folders, each with a slash at its end, with the names of all that the image may have in it."""
+
+    def lacks(self, path: str) -> bool:
+        """Return whether a folder of the image that contains a path has other names only."""
+        return any(
+            path.startswith(folder) and path[len(folder) :].partition("/")[0] not in names
+            for folder, names in self.listed
+        )
 
 
 class ProcessView(NamedTuple):
@@ -464,6 +473,8 @@ class FileSystem:
         self._note_guess(path)
         possible = None if self._places is None else self._places.possible
         if possible is not None and not f"{path}/".startswith(possible):
+            return False
+        if self._places is not None and self._places.lacks(path) and not self.is_mounted(path):
             return False
         if self._removed and any(
             path == removed or path.startswith(f"{removed}/") for removed in self._removed

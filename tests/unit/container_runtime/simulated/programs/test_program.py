@@ -97,6 +97,21 @@ def test_unknown_commands_are_not_simulated(argv):
         ("registry.example.com/library/alpine:3", "[ -e /none/x ]", 1),
         ("alpine", "[ -f /etc/alpine-release ]", 0),
         ("debian:12-slim", "[ -d /usr ]", 0),
+        ("busybox", "cat /etc/none", 1),
+        ("busybox", "ls /etc/none.d", 1),
+        ("busybox", "wc -l < /etc/none", 1),
+        ("busybox", "cat /usr/share/zoneinfo/UTC", 1),
+        ("busybox", "cat /etc/network/interfaces && ls /etc /usr/share", 0),
+        ("busybox", "mkdir /etc/none && echo x > /etc/none/a && cat /etc/none/a", 0),
+        ("alpine:3.22", "cat /etc/none/x", 1),
+        ("alpine:3.22", ". /etc/none.sh", 2),
+        ("alpine:3.22", "cat /etc/apk/repositories", 0),
+        ("python:3.13-slim", "cat /etc/none", 1),
+        ("python:3.13-slim", "cat /etc/debian_version /usr/share/zoneinfo/UTC /opt/any", 0),
+        ("python:3.13-alpine", "cat /etc/debian_version", 1),
+        ("node:24", "cat /usr/share/none", 1),
+        ("example.com/python:3", "cat /etc/none", 0),
+        ("redis:8", "cat /etc/none", 0),
     ],
 )
 def test_image_of_a_system_has_files_in_its_folders_only(image, script, code):
@@ -136,6 +151,13 @@ def test_script_writes_into_folders_that_the_image_has(image, script, code):
         "volumeMounts": [{"name": "v", "mountPath": "/volume"}],
     }
     assert (program_of(IMAGES, container).exit_code != 0) is bool(code)
+
+
+def test_volume_in_a_folder_of_the_system_may_have_any_file():
+    mount = {"name": "v", "mountPath": "/etc/own"}
+    container = {"image": "busybox", "command": ["cat", "/etc/own/x"], "volumeMounts": [mount]}
+    assert program_of(IMAGES, container).exit_code == 0
+    assert program_of(IMAGES, {**container, "command": ["cat", "/etc/owner"]}).exit_code == 1
 
 
 def test_script_of_an_image_is_not_simulated():
