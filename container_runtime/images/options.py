@@ -62,6 +62,8 @@ class ServerOptions(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     configuration: tuple[str, ...] = ()
     """Its configuration files: paths, with * for any name, and --NAME for the value of an option, without which those that follow
     are read, or 1 for the first argument."""
+    include: str = ""
+    """The option of a file whose value is another file that it reads."""
     file_unknown: str = ""
     """What it says of an option in a file that it does not have, if other words; $(file) and $(line) are replaced."""
     file_logs: tuple[str, ...] = ()

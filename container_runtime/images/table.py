@@ -201,6 +201,8 @@ class Image(Struct, frozen=True, eq=False, kw_only=True, rename="camel", forbid_
     """The first words with which its program, or its entrypoint, runs the server, such as `server -dev`."""
     takes_options: bool = True
     """Whether its entrypoint gives arguments that begin with a dash to the server."""
+    takes_files: tuple[str, ...] = ()
+    """The ends of a first argument that its entrypoint gives to the server: those of its configuration files."""
     programs: tuple[str, ...] | None = None
     """Which programs it has: names of sets, such as busybox or debian, and of single programs; None if that is unknown, so that
     any may be there.
@@ -244,13 +246,18 @@ class Image(Struct, frozen=True, eq=False, kw_only=True, rename="camel", forbid_
     files: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
     """The symbolic links of the image with their targets."""
+    is_base: bool = False
+    """Whether /etc and /usr/share have only what its distribution puts there, or packages for compilers."""
     folders: tuple[str, ...] | None = None
     """The folders in which the image may have other files, besides those of a system, such as /usr; None for anywhere."""
     ports: Mapping[int, PortBehavior] = field(default_factory=dict)
     configuration: tuple[str, ...] = ()
     """The paths of the server's configuration: a volume there may change what its ports answer, so that nobody knows."""
     unread: tuple[str, ...] = ()
-    """The paths and the variables of a configuration that is not read; the ports are assumed to answer as without it."""
+    """The paths, the variables and the options of a configuration that is not read; the ports are assumed to answer as without it.
+
+    A name of variables or options that ends in an asterisk is their beginning.
+    """
     restores_configuration: bool = False
     """Whether its entrypoint puts the image's configuration into an empty volume at such a path."""
     logs: tuple[str, ...] = ()
@@ -496,6 +503,7 @@ def _as_guess(entry: Image) -> Image:
         entry,
         is_guess=True,
         programs=None,
+        is_base=False,
         folders=None,
         shell=None,
         env={},
@@ -520,7 +528,7 @@ def runs_server(images: ImageTable, container: Mapping[str, Any]) -> bool:
     image = images.behavior_of(container)
     if image is None or not (image.ports or image.logs):
         return False
-    command, arguments = without_entrypoint(container)
+    command, arguments = without_entrypoint(container, image)
     argv = (*command, *arguments)
     program = argv[0].rpartition("/")[2] if argv else ""
     if program in image.servers and program not in image.scripts:
@@ -538,11 +546,18 @@ def is_daemon(image: Image, argv: Sequence[str]) -> bool:
     return len(argv) == 1 and program in image.servers and program in _DAEMONS
 
 
-def without_entrypoint(container: Mapping[str, Any]) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the command and the arguments of a container; a command that is the entrypoint's script gives its image the arguments."""
+def without_entrypoint(
+    container: Mapping[str, Any], image: Image | None
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the command and the arguments of a container; a command that is the entrypoint's script gives its image the arguments.
+
+    A file that the entrypoint gives to the server of the `image` is an argument of this server.
+    """
     command, arguments = container.get("command") or (), container.get("args") or ()
     if command and command[0].rpartition("/")[2] == ENTRYPOINT:
-        return (), (*command[1:], *arguments)
+        command, arguments = (), (*command[1:], *arguments)
+    if not command and image is not None and arguments and arguments[0].endswith(image.takes_files):
+        arguments = (image.servers[0], *arguments)
     return command, arguments
 
 
@@ -560,7 +575,8 @@ def has_subcommand(image: Image, arguments: Sequence[str]) -> bool:
 def _serves_with(image: Image, options: Sequence[str]) -> bool:
     if not options or has_subcommand(image, options):
         return True
-    return options[0].startswith(("-", "/")) and tuple(options) not in _ENDING_OPTIONS
+    is_option = options[0].startswith(("-", "/")) or options[0].endswith(image.takes_files)
+    return is_option and tuple(options) not in _ENDING_OPTIONS
 
 
 _DAEMONS: Final = frozenset({"nginx", "nginx-debug", "httpd", "apachectl", "apache2ctl"})

@@ -175,7 +175,7 @@ def is_absent(path: str, pod: ReadOnlyTree, container: ReadOnlyTree, references:
 def _named_file(
     container: ReadOnlyTree, image: Image, environment: Mapping[str, str]
 ) -> tuple[_NamedFile, str] | None:
-    command, arguments = without_entrypoint(container)
+    command, arguments = without_entrypoint(container, image)
     argv = expand_references((*command, *arguments), environment)
     if not argv:
         return None

@@ -385,10 +385,10 @@ def script_of_program(images: ImageTable, container: Mapping[str, Any], argv: Se
 
 def serves(images: ImageTable, container: Mapping[str, Any]) -> bool:
     """Return whether a container runs the server of its image, which is no program that is interpreted."""
-    command, arguments = without_entrypoint(container)
+    image = images.behavior_of(container)
+    command, arguments = without_entrypoint(container, image)
     program = next(iter(command or arguments), "").rpartition("/")[2]
     if program in NETWORK_SERVERS:
-        image = images.behavior_of(container)
         if image is None or kind_of(image) is not None:
             return False
     elif program in PROGRAMS:
@@ -410,7 +410,7 @@ def argv_of(images: ImageTable, container: Mapping[str, Any]) -> tuple[str, ...]
         return ()  # as for most containers
     if serves(images, container):
         return ()
-    inner = without_entrypoint(container)
+    inner = without_entrypoint(container, image)
     if image is not None and inner[1] and inner != (command, arguments):
         return tuple(inner[1])  # The script replaces itself by another program.
     if image is None or command:

@@ -74,7 +74,7 @@ def failed_by_capabilities(
         image is None
         or not image.needs
         or not runs_server(images, container)
-        or without_entrypoint(container)[0]
+        or without_entrypoint(container, image)[0]
     ):
         return None
     need = next((need for need in image.needs if any(not user.has(name) for name in need.capabilities)), None)

@@ -1,6 +1,7 @@
-"""The configuration that volumes and variables give to the server of an image, and that is not read: it runs as without it. Pure."""
+"""The configuration that volumes, variables and options give to the server of an image, and that is not read: it runs as without it. Pure."""
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from posixpath import normpath
 from typing import Final
 
@@ -17,7 +18,7 @@ _CREDENTIALS: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def unread_configuration(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
-    """Return the path of a volume or the variable with a configuration of a container's server that is not read; "" without one.
+    """Return the path of a volume, the variable or the option with a configuration of a container's server that is not read, or "".
 
     What a ConfigMap or a Secret gives to a server counts as its configuration, unless the server serves it as files. What an init
     container of another image writes does so at the paths that the table of images names.
@@ -43,8 +44,16 @@ def unread_configuration(images: ImageTable, pod: ReadOnlyTree, container: ReadO
             return path
         if volume in objects and not (read is None or _is_used(path, container, image, read)):
             return path
-    variables = {entry["name"] for entry in container.get("env") or ()}
-    return next((name for name in image.unread if name in variables), "")
+    names = [
+        *(entry["name"] for entry in container.get("env") or ()),
+        *(argument.partition("=")[0] for argument in container.get("args") or ()),
+    ]
+    return next((name for name in names if _is_unread(name, image)), "")
+
+
+def _is_unread(name: str, image: Image) -> bool:
+    """Return whether a variable, or an option, is one that the server of an image is not simulated with."""
+    return any(fnmatchcase(name, each) for each in image.unread)
 
 
 def _object_volumes(pod: ReadOnlyTree) -> frozenset[str]:
@@ -85,7 +94,9 @@ def _is_used(path: str, container: ReadOnlyTree, image: Image, read: Sequence[st
     ):
         return True
     files = [
-        entry.get("value") or "" for entry in container.get("env") or () if entry["name"].endswith("_FILE")
+        entry.get("value") or ""
+        for entry in container.get("env") or ()
+        if entry["name"].endswith("_FILE") and not _is_unread(entry["name"], image)
     ]
     arguments = (*(container.get("command") or ()), *(container.get("args") or ()))
     if any(f"{path}/" in f"{text}/" for text in (*files, *(arguments if read else ()))):

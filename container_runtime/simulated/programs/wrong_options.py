@@ -73,7 +73,7 @@ def _server_argv(images: ImageTable, container: ReadOnlyTree) -> Sequence[str]:
     image = images.behavior_of(container)
     if image is None or image.is_guess:
         return ()
-    command, arguments = without_entrypoint(container)
+    command, arguments = without_entrypoint(container, image)
     argv = (*command, *arguments)
     if command or (argv and not argv[0].startswith("-")):
         return argv
@@ -101,12 +101,16 @@ def _mounted_texts(
 
 
 def _wrong_in_files(server: _Server, texts: Iterable[tuple[str, str]]) -> Requirement | None:
-    places = _configured_paths(server)
-    for path, text in texts if places else ():  # the files are decoded one by one
-        if any(_is_at(path, place) for place in places):
-            wrong = _first_wrong(server, file_uses(server.options, text), path)
+    places = [*_configured_paths(server)]
+    files = dict(texts) if places else {}
+    for place in places:  # also the files that others include
+        for path in (path for path in files if _is_at(path, place)):
+            uses = [*file_uses(server.options, files[path])]
+            wrong = _first_wrong(server, uses, path)
             if wrong is not None:
                 return wrong
+            included = (use.value for use in uses if use.value and use.name == server.options.include)
+            places += [value for value in included if value not in places]
     return None
 
 

@@ -121,6 +121,29 @@ def test_variable_with_options_that_are_not_checked_has_an_event():
     assert warnings(container(image="bitnami/mysql:9.4", env=[PASSWORD])) == []
 
 
+@pytest.mark.parametrize(
+    ("image", "fields", "name"),
+    [
+        ("kong:3.9", {"env": [{"name": "KONG_DATABASE", "value": "nonsense"}]}, "KONG_DATABASE"),
+        ("elasticsearch:9.0.0", {"env": [{"name": "discovery.type", "value": "x"}]}, "discovery.type"),
+        ("traefik:v3.6", {"args": ["--entryPointss.web.address=x"]}, "--entryPointss.web.address"),
+        ("traefik:v3.6", {"env": [{"name": "TRAEFIK_LOG_LEVEL", "value": "x"}]}, "TRAEFIK_LOG_LEVEL"),
+        ("kong:3.9", {"env": [{"name": "OTHER", "value": "nonsense"}]}, None),
+        ("redis:8", {"args": ["--port", "1"]}, None),
+    ],
+)
+def test_variables_and_options_that_are_not_read_are_named(image, fields, name):
+    messages = warnings(container(image=image, **fields))
+    named = [f"the configuration in {name} of the image {image}"] if name else []
+    assert [message.partition(" is not simulated")[0] for message in messages] == named
+
+
+def test_file_of_options_is_no_password():
+    variable = {"name": "RABBITMQ_CONFIG_FILE", "value": "/x/rabbitmq"}
+    (message,) = warnings(described("rabbitmq:4", "/x", env=[variable]))
+    assert message.startswith("the configuration in /x of the image rabbitmq:4")
+
+
 def test_databases_whose_configuration_is_not_read_keep_their_ports():
     subject = described("bitnami/mysql:9.4", "/opt/bitnami/mysql/conf/my.cnf")
     assert {*listeners_of(IMAGES, pod(subject, volumes=[MAP]), subject).ports} == {3306}

@@ -174,6 +174,29 @@ def test_wrong_line_of_redis_configuration_is_printed():
     assert problem_of_file("redis:7.2.4", text, REDIS, "redis-server") is None  # it does not read it
 
 
+@pytest.mark.parametrize("image", ["redis:8", "valkey/valkey:8"])
+@pytest.mark.parametrize("arguments", [[REDIS], ["--include", REDIS], ["--port", "1", "--include", REDIS]])
+def test_redis_reads_a_file_that_its_entrypoint_or_an_option_names(image, arguments):
+    says = (">>> 'bindd 0.0.0.0'", "Bad directive or wrong number of arguments")
+    assert problem_of_file(image, "bindd 0.0.0.0", REDIS, *arguments)[-2:] == says
+    assert problem_of_file(image, "bind 0.0.0.0", REDIS, *arguments) is None
+
+
+def test_redis_reads_files_that_its_file_includes():
+    mount = {"name": "v", "mountPath": "/etc/redis"}
+    subject = {"name": "c", "image": "redis:8", "args": [REDIS], "volumeMounts": [mount]}
+    data = {
+        "a.conf": "bindd x",
+        "redis.conf": "include /etc/redis/b.conf",
+        "b.conf": "include /etc/redis/a.conf",
+    }
+    references = References(config_maps={"m": {"metadata": {"name": "m"}, "data": data}})
+    described = pod(subject, volumes=[{"name": "v", "configMap": {"name": "m"}}])
+    assert unmet_need(IMAGES, described, subject, references).logs[-2] == ">>> 'bindd x'"
+    data["redis.conf"] = "port 1"
+    assert unmet_need(IMAGES, described, subject, references) is None
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [
