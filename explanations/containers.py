@@ -32,6 +32,10 @@ _NOT_STARTED: Final = ("StartError", "ContainerCannotRun")
 """The reasons of an end before the program has run."""
 _SIGNALED: Final = 128
 """Exit codes above are 128 and the number of a signal, if a shell or a run-time has made them."""
+_STOPPED: Final = (0, _SIGNALED + Signals.SIGKILL, _SIGNALED + Signals.SIGTERM)
+"""The exit codes of programs that a kubelet stops."""
+_GRACE: Final = 30
+"""The seconds that a pod has to end, if it does not say how many."""
 _SECONDS: Final = len("2026-01-31T12:00:00")
 """The characters of a time without fractions."""
 _DENIED: Final = ("unauthorized", "denied", "authorization failed", "forbidden", "authentication required")
@@ -514,7 +518,19 @@ def _killing_probe(container: Container, facts: Facts) -> str:
             is_of_this_end = killing.time[:_SECONDS] >= (end.get("startedAt") or "")[:_SECONDS]
             if f"failed {probe} probe" in killing.text and is_of_this_end:
                 return probe
+    # Of a container that restarts often, not each end has an Event: their number is limited.
+    is_stopped = end.get("exitCode") in _STOPPED and end.get("startedAt") and end.get("finishedAt")
+    for probe in ("liveness", "startup") if is_stopped else ():
+        failures = _probe_failures(container, facts, probe, since=end["startedAt"])
+        if failures and _is_within_grace(failures[0].time, end["finishedAt"], container.pod):
+            return probe
     return ""
+
+
+def _is_within_grace(failed: str, finished: str, pod: ReadOnlyTree) -> bool:
+    """Return whether a container ended after the failure of a probe in the time that the kubelet gives it."""
+    grace = timedelta(seconds=pod["spec"].get("terminationGracePeriodSeconds", _GRACE) + 1)
+    return bool(failed) and parse_time(finished) - parse_time(failed) <= grace
 
 
 def _killed_by_probe(container: Container, facts: Facts) -> tuple[str, Sequence[Remedy], bool] | None:

@@ -173,6 +173,27 @@ def test_killed_by_liveness_probe():
     assert "is killed because its liveness probe fails: Liveness probe failed: refused" in found.cause
 
 
+@pytest.mark.parametrize(
+    ("code", "started", "finished", "is_killed"),
+    [
+        (0, "2026-01-31T11:58:50Z", "2026-01-31T11:59:20Z", True),
+        (137, "2026-01-31T11:58:50Z", "2026-01-31T11:59:31Z", True),
+        (143, "2026-01-31T11:58:50Z", "2026-01-31T11:59:00Z", True),
+        (0, "2026-01-31T11:58:50Z", "2026-01-31T11:59:32Z", False),
+        (1, "2026-01-31T11:58:50Z", "2026-01-31T11:59:20Z", False),
+        (0, "2026-01-31T11:59:10Z", "2026-01-31T11:59:20Z", False),
+    ],
+)
+def test_probe_that_failed_just_before_has_killed_a_container_without_an_event(
+    code, started, finished, is_killed
+):
+    pod = crashed(exitCode=code, reason="Error", startedAt=started, finishedAt=finished)
+    failed = event(pod, "Unhealthy", "Liveness probe failed: refused", container="c")
+    assert ("its liveness probe fails: Liveness probe failed: refused" in explained(pod, failed).cause) is (
+        is_killed
+    )
+
+
 def test_earlier_kill_by_probe_is_not_the_cause():
     pod = crashed(exitCode=3, reason="Error", startedAt="2026-01-31T11:59:30Z")
     killing = event(pod, "Killing", "Container c failed liveness probe, will be restarted")
