@@ -50,6 +50,7 @@ def _last_write(write: ReadOnlyTree) -> LastWrite:
     author: Mapping[str, Any] = write.get("author") or {}
     return LastWrite(
         revision=write["revision"],
+        source=write.get("source") or "",
         type=write["type"],
         time=write.get("time") or "",
         user=author.get("user") or "",

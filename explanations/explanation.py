@@ -74,6 +74,8 @@ class LastWrite(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="c
     """A write that changed a field: who, when, and what the field was and is."""
 
     revision: int
+    source: str = ""
+    """managedFields for what these say of a write before the history, whose user and revision nobody knows; "" for the history."""
     type: str
     """ADDED, MODIFIED or DELETED, of the object."""
     time: str = ""

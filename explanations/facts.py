@@ -320,13 +320,13 @@ def value_at(tree: ReadOnlyTree | None, path: FieldPath) -> Any:
     for step in path:
         if isinstance(step, Member):
             members = value if isinstance(value, list) else ()
-            value = next((each for each in members if _is_named(each, step.name)), NOT_SET)
+            value = next((each for each in members if is_member_named(each, step.name)), NOT_SET)
         else:
             value = value.get(step, NOT_SET) if isinstance(value, dict) else NOT_SET
     return value
 
 
-def _is_named(member: Any, name: str) -> bool:
+def is_member_named(member: Any, name: str) -> bool:
     return isinstance(member, dict) and name in (member.get("name"), member.get("type"), member.get("key"))
 
 

@@ -113,7 +113,10 @@ EXPLANATION: Final = ControlKind(
                 field=text("The path of the field; absent if the object itself is meant."),
                 writes=_list_of(
                     "The newest writes that changed it, the newest first.",
-                    revision=integer("The revision of the store that the write made."),
+                    revision=integer("The revision of the store that the write made; 0 if it is not known."),
+                    source=text(
+                        "managedFields for what these say of a write before the history; absent for a write of the history."
+                    ),
                     type=text("What happened to the object.", enum=[*CHANGE_TYPES]),
                     time=text("When it was written."),
                     user=text("Who wrote it."),

@@ -49,6 +49,7 @@ from mockube.explanations.facts import (
     is_component,
     value_at,
 )
+from mockube.explanations.managed_fields import managed_writes
 
 from .access import decide, is_allowed
 from .changes import CHANGE, Changes, ObjectWrite
@@ -259,6 +260,10 @@ class FactCollector:
                 newest.append(_write_tree(write, question, is_secret=resource == SECRETS))
                 if not is_component(write.author.get("user", "")):
                     of_users += newest
+        if not newest:
+            stored = self._cluster.find_cached(resource, namespace, question.name)
+            found = () if stored is None else managed_writes(_readable(resource, stored), question.path)
+            return found[:MAX_WRITES]
         others = [each for each in reversed(of_users) if each not in newest]
         return [*newest, *others][:MAX_WRITES]
 

@@ -125,10 +125,12 @@ def _origins(status: ReadOnlyTree) -> Iterator[str]:
 
 def _write(write: ReadOnlyTree) -> str:
     """Return a write on a line: when, who, and what the field was and became."""
-    author = write.get("user") or "a user who is not recorded"
+    author = write.get("user") or write.get("source") or "a user who is not recorded"
     details = ", ".join(filter(None, (write.get("verb"), write.get("program"))))
     before, after = write.get("before"), write.get("after")
-    if before or after:
+    if "source" in write and after:
+        change = f": {after}"
+    elif before or after:
         change = f": {before or '(not set)'} -> {after or '(not set)'}"
     else:
         change = f": {_TYPES[write['type']]}"

@@ -90,7 +90,7 @@ def _origin_write(named: tuple[ReadOnlyTree, ReadOnlyTree]) -> str:
     """Return a line about a write of what the cause names."""
     origin, write = named
     program = f" ({write['program']})" if write.get("program") else ""
-    author = _code(f"{write.get('user') or '(not known)'}{program}")
+    author = _code(f"{write.get('user') or write.get('source') or '(not known)'}{program}")
     before, after = (write.get(name) or _NOT_SET for name in ("before", "after"))
     value = after if before == _NOT_SET else f"{before} -> {after}"
     field = f": {_code(origin['field'] + ': ' + value)}" if origin.get("field") else ""

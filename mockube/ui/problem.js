@@ -27,9 +27,9 @@ function Origin({ origin, link, title }) {
     <${title}>Who wrote ${field && html`<code>${field}</code> of `}${link({ ...object, key }, "changes")}<//>
     ${writes.length === 0 && html`<p class="muted">No write of it is known.</p>`}
     <ul class="changes">${writes.map((write) => html`
-      <li><div><span class="muted">${write.time ? timeText(Date.parse(write.time)) : `revision ${write.revision}`}</span> <b title=${write.user}>${shortUser(write.user)}</b>
+      <li><div><span class="muted">${write.time ? timeText(Date.parse(write.time)) : `revision ${write.revision}`}</span> <b title=${write.user ?? write.source}>${shortUser(write.user ?? write.source)}</b>
         <span class="muted">${write.program ?? ""}</span> <span>${WRITTEN[write.type] ?? write.verb ?? "wrote"}</span></div>
-        ${field && html`<div class="operation"><code>${write.before ?? "(not set)"} → ${write.after ?? "(not set)"}</code></div>`}</li>`)}</ul>
+        ${field && html`<div class="operation"><code>${write.source ? "" : `${write.before ?? "(not set)"} → `}${write.after ?? "(not set)"}</code></div>`}</li>`)}</ul>
     ${origin.command && html`<p class="muted"><code>${origin.command}</code></p>`}`;
 }
 

@@ -179,6 +179,21 @@ async def test_refusal_without_an_earlier_right_has_no_origin():
         assert "origins" not in status
 
 
+async def test_managers_of_fields_stand_for_writes_that_are_older_than_the_history(client):
+    secrets = "/api/v1/namespaces/default/secrets"
+    await client.post(secrets, {"metadata": {"name": "db"}})
+    await add_pod(client, NEEDS_KEY, WAITS_FOR_KEY)
+    registry = client.server.registry
+    await registry.kv.compact(await registry.watch_cache.fresh())
+    status = (await client.post(EXPLANATIONS, of("Pod", "web", namespace="default"))).body["status"]
+    (write,) = status["origins"][-1]["writes"]
+    assert status["origins"][-1]["field"] == "spec.containers[c].env[PASSWORD]"
+    assert (write["source"], write["verb"], "user" in write) == ("managedFields", "update", False)
+    assert {"program", "time"} <= write.keys()
+    assert "before" not in write
+    assert '"name":"PASSWORD"' in write["after"]
+
+
 async def test_remedy_that_the_server_refuses_is_not_offered(client):
     secrets = "/api/v1/namespaces/default/secrets"
     await client.post(secrets, {"metadata": {"name": "db"}, "immutable": True})

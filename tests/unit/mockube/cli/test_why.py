@@ -50,6 +50,14 @@ STATUS = {
 }
 
 
+def test_write_of_managed_fields_says_that_it_is_from_these():
+    write = {"revision": 0, "type": "MODIFIED", "time": "2026-01-31T12:00:00Z", "program": "kubectl-edit"}
+    write |= {"verb": "update", "source": "managedFields", "after": "3"}
+    origin = {"object": {"kind": "Pod", "name": "a"}, "field": "spec.x", "writes": [write]}
+    status = {"object": {"kind": "Pod", "name": "a"}, "state": "Explained", "cause": "x", "origins": [origin]}
+    assert "    2026-01-31T12:00:00Z managedFields (update, kubectl-edit): 3" in [*lines_of(status)]
+
+
 def test_cause_is_first_then_evidence_then_remedies():
     assert [*lines_of(STATUS)] == [
         "pod/web: no node takes it",
