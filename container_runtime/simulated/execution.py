@@ -18,10 +18,8 @@ from .network.open_sockets import OPEN_SOCKETS, OpenSockets
 from .shell.filesystem import FileSystem
 from .shell.process import CommandStart, Effect, Host, Input, NetworkCall, Output, Run, Sleep, UnknownProgram
 from .shell.syntax import ShellSyntaxError
-from .work_turns import next_turn
+from .work_turns import SLICE, Turn
 
-SLICE = 50
-"""The number of commands after which other tasks run: 3 ms, in a turn of the event loop that may take 20."""
 _FEW_COMMANDS = 5
 _LONGEST_SLEEP = 1e9
 _WATCH_SECONDS = 1.0
@@ -156,20 +154,18 @@ async def _run_to_end(  # noqa: PLR0913, PLR0917 - as above
     on_work: Callable[[], None],
 ) -> int:
     reply: bytes | None = None
-    commands = 0
-    """The commands of this turn."""
+    turn = Turn()
     commands_without_wait = 0
     short_sleeps = 0.0
     try:
         while True:
-            effect = execution.send(reply) if reply else next(execution)
+            effect = turn.advance(execution, reply)
             if isinstance(effect, CommandStart):
-                commands, commands_without_wait = commands + 1, commands_without_wait + 1
+                commands_without_wait += 1
                 if commands_without_wait % SLICE == 0:
                     on_work()
-            if commands >= SLICE:
-                commands = 0
-                await next_turn()
+            if turn.is_over:
+                await turn.take_next()
             if isinstance(effect, NetworkCall):
                 reply = await network(effect.request)
             elif (
@@ -179,14 +175,14 @@ async def _run_to_end(  # noqa: PLR0913, PLR0917 - as above
             ):
                 short_sleeps, reply = short_sleeps + effect.seconds, None
                 pace.pass_time(effect.seconds, effect.cores)
-                commands = await _let_others_run(commands)
+                await _let_others_run(turn)
             elif isinstance(effect, Sleep):
                 commands_without_wait = 0
                 short_sleeps, reply = 0.0, await _sleep_after(effect, short_sleeps, pace, sleep, after_sleep)
             else:
                 reply = await _apply_effect(effect, streams)
                 if isinstance(effect, Output):
-                    commands = await _let_others_run(commands)
+                    await _let_others_run(turn)
     except StopIteration as stop:
         code: int = stop.value
         return code
@@ -213,13 +209,12 @@ async def _sleep_after(
     return None if slept is None else str(slept).encode()
 
 
-async def _let_others_run(commands: int) -> int:
-    """Let other tasks run, and other commands if this one has worked; return the commands that still count."""
-    if commands < _FEW_COMMANDS:
+async def _let_others_run(turn: Turn) -> None:
+    """Let other tasks run, and other commands if this one has worked."""
+    if turn.commands < _FEW_COMMANDS:
         await yield_to_loop()
-        return commands
-    await next_turn()
-    return 0
+    else:
+        await turn.take_next()
 
 
 class _WokenSleep:

@@ -2,8 +2,16 @@
 
 import asyncio
 from collections import deque
+from time import thread_time
 from typing import Final
 from weakref import WeakKeyDictionary
+
+from .shell.process import CommandStart, Effect, Run
+
+SLICE: Final = 50
+"""The commands of a turn: 3 ms."""
+SECONDS: Final = 0.02
+"""The time of the processor after which a turn ends with fewer commands: some take longer than most."""
 
 
 class _Queue:
@@ -29,6 +37,30 @@ class _Queue:
 
 
 _QUEUES: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue]] = WeakKeyDictionary()
+
+
+class Turn:
+    """What a command has done since its turn began."""
+
+    def __init__(self) -> None:
+        self.commands, self._seconds = 0, 0.0
+
+    def advance(self, execution: Run, reply: bytes | None) -> Effect:
+        """Continue the command up to its next effect."""
+        began = thread_time()
+        effect = execution.send(reply) if reply else next(execution)
+        self._seconds += thread_time() - began
+        self.commands += isinstance(effect, CommandStart)
+        return effect
+
+    @property
+    def is_over(self) -> bool:
+        return self.commands >= SLICE or self._seconds >= SECONDS
+
+    async def take_next(self) -> None:
+        """Let others work before the command goes on."""
+        await next_turn()
+        self.commands, self._seconds = 0, 0.0
 
 
 async def next_turn() -> None:

@@ -15,7 +15,7 @@ from mockube.apiserver.kinds.common import internal
 from mockube.apiserver.registry import registry, watch_stream
 from mockube.apiserver.request import endpoints, health, snapshot_endpoint
 from mockube.apiserver.wire import negotiation
-from mockube.container_runtime.simulated import execution
+from mockube.container_runtime.simulated import work_turns
 from mockube.container_runtime.simulated.shell import limits, process
 from mockube.controller_manager.controllers.daemonset import pods as daemon_set_pods
 from mockube.controller_manager.controllers.job import pods as job_pods
@@ -50,7 +50,7 @@ FIGURES = [
     ("the same 10,000 headers and 1 MiB", listener.HEADERS, connection.HEADERS),
     ("headers and 1 MiB; it logs", listener.HEAD_BYTES, connection.HEAD_BYTES),
     ("may have 5,000 wildcards", wildcards.MAX_WILDCARDS, 5_000),
-    ("after 50 commands", execution.SLICE, 50),
+    ("after 50 commands", work_turns.SLICE, 50),
     ("commands of 60 µs", process.COMMAND_NANOSECONDS, 60_000),
     ("A value may have 8 MiB", limits.MAX_VALUE, 8 * MIB),
     ("or 200,000 words", round(limits.MAX_EXPANDED / 5, -5), 200_000),

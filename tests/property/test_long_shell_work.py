@@ -5,10 +5,10 @@ from time import thread_time
 
 import pytest
 
-from mockube.container_runtime.simulated.execution import SLICE
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import CommandStart, Output, Sleep
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
+from mockube.container_runtime.simulated.work_turns import SLICE
 from tests.unit.container_runtime.simulated.shell.test_scripts import container, run
 
 ENOUGH = 1.0

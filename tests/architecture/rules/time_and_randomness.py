@@ -69,6 +69,9 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "container_runtime/simulated/shell/python/clocks.py": {
         "random.Random": "the module random of simulated scripts, whose seeds yield what Python's own yield"
     },
+    "container_runtime/simulated/work_turns.py": {
+        "time.thread_time": "how long commands use the event loop at once, whatever the time of the cluster is"
+    },
     # sockets and TLS
     "publisher/publisher.py": {"context.clock.real": "the connections of clients on this machine"},
     "publisher/http_listeners.py": {"context.clock.real": "the connections of clients on this machine"},
