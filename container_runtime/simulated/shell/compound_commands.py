@@ -148,7 +148,7 @@ class CompoundCommands(Shell):
                     pieces = yield from words.pattern_pieces(self, word)
                     if ignores_case:
                         pieces = [(text.lower(), quoted) for text, quoted in pieces]
-                    pattern = parse_pattern(pieces)
+                    pattern = yield from parse_pattern(pieces)
                     if (yield from matches(value, pattern)):
                         break
                 else:

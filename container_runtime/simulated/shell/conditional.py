@@ -54,7 +54,8 @@ def _binary(shell: Shell, operator: str, left_word: Word, right_word: Word) -> E
         pieces = yield from pattern_pieces(shell, right_word)
         if "nocasematch" in shell.features:
             left, pieces = left.lower(), [(text.lower(), quoted) for text, quoted in pieces]
-        return (yield from matches(left, parse_pattern(pieces))) is not (operator == "!=")
+        pattern = yield from parse_pattern(pieces)
+        return (yield from matches(left, pattern)) is not (operator == "!=")
     if operator == "=~":
         return (yield from _matches_expression(shell, left, right_word))
     right = yield from expand_text(shell, right_word)

@@ -117,10 +117,10 @@ def matching_files(process: Process, field: Pieces) -> Generator[Effect, bytes |
     for index, component in enumerate(_components(field)):
         separator = "/" if index else ""
         if not has_pattern(component):
-            name = parse_pattern(component).literal if component else ""
+            name = (yield from parse_pattern(component)).literal if component else ""
             paths = [f"{path}{separator}{name}" for path in paths]
             continue
-        pattern = parse_pattern(component)
+        pattern = yield from parse_pattern(component)
         matching: list[str] = []
         for path in paths:
             folder = f"{path}{separator}"

@@ -708,6 +708,11 @@ class FileSystem:
             place.files._set(place.path, entry)
 
     def remove(self, path: str, *, recursive: bool = False) -> None:
+        for _ in self.removing(path, recursive=recursive):
+            pass
+
+    def removing(self, path: str, *, recursive: bool) -> Iterator[None]:
+        """Remove a file, or a folder with its contents, which may be many: in many steps."""
         path = self.resolve_parent(path)
         if recursive and any(
             mount_path.startswith(f"{path.rstrip('/')}/") or mount_path == path for mount_path in self._mounts
@@ -724,15 +729,25 @@ class FileSystem:
             return
         if entry.is_directory and not recursive:
             raise FileError("Is a directory")
-        paths = [*files._walk_all(place.path)]
-        if path == "/" or any(files._entries[each].read_only for each in paths):
-            raise ReadOnly
+        paths: list[str] = []
+        for each in files._walk_all(place.path):
+            if path == "/" or ((found := files._entries.get(each)) is not None and found.read_only):
+                raise ReadOnly
+            paths.append(each)
+            yield
         self._check_removable(path, place, entry)
-        self._require_access_to_contents(path)
-        for each in sorted(paths, key=len, reverse=True):
-            files._delete(each)
+        yield from self._check_access_to_contents(path)
+        yield from files._delete_all(reversed(paths))
         if self.is_partial:
             self._removed.add(path)
+
+    def _delete_all(self, paths: Iterable[str]) -> Iterator[None]:
+        for path in paths:
+            if self._children.get(path):  # what another process has written meanwhile
+                raise FileError("Directory not empty")
+            if path in self._entries:
+                self._delete(path)
+            yield
 
     def require_removable(self, path: str) -> None:
         """Raise an error if the user may not remove a file from its folder."""
@@ -789,8 +804,8 @@ class FileSystem:
                 raise AccessDenied
             parent = dirname(parent)
 
-    def _require_access_to_contents(self, path: str) -> None:
-        """Raise an error if the user may not empty a folder, or one of its folders."""
+    def _check_access_to_contents(self, path: str) -> Iterator[None]:
+        """Raise an error if the user may not empty a folder, or one of its folders; in many steps."""
         if self._overrides:
             return
         for each in self._walk_all(path):
@@ -798,6 +813,7 @@ class FileSystem:
             is_full_folder = entry is not None and entry.is_directory and any(self._names(each))
             if entry is not None and is_full_folder and not self._may(entry, WRITE | SEARCH):
                 raise AccessDenied
+            yield
 
     def _folder_entry(self, path: str) -> FileEntry:
         """Return the entry of a folder, also of one that the image may have."""
@@ -908,7 +924,8 @@ class FileSystem:
             yield current
             is_link = current != path and current.endswith(_ROOT_LINK) and current in self._processes
             if not is_link and (may_list is None or may_list(current)):
-                remaining += [join(current, name) for name in sorted(self._names(current), reverse=True)]
+                folder = f"{current.rstrip('/')}/"
+                remaining += [f"{folder}{name}" for name in sorted(self._names(current), reverse=True)]
 
     def require(self, path: str, rights: int) -> None:
         """Raise an error if the user lacks rights on a file or a folder."""

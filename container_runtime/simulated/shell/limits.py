@@ -46,6 +46,8 @@ MAX_GREP_STEPS: Final = 200_000_000
 """The product of the instructions of a pattern and the characters of all input."""
 MAX_MATCH_STEPS: Final = 200_000_000
 """The same product for one text in which matches are searched."""
+MAX_PATTERN: Final = 256 * 1024
+"""The characters of a pattern of the shell with wildcards."""
 MAX_MATCHES: Final = 100_000
 """Matches in a text."""
 MAX_SCANNED: Final = 300_000_000
@@ -110,7 +112,9 @@ MAX_ARCHIVE_MEMBERS: Final = 20_000
 MAX_DUMP: Final = 1 << 20
 """The input of od and xxd, whose output is four times as long."""
 MAX_ARGUMENT: Final = 1 << 17
-"""An argument that xargs reads, as in Linux."""
+"""An argument of a program, as in Linux, which executes no program with a longer one."""
+MAX_ARGUMENTS: Final = 1 << 21
+"""All arguments and variables of a program, as in Linux."""
 MAX_XARGS_ARGUMENTS: Final = 5_000
 MAX_SED_SPACE: Final = 1 << 20
 """The pattern space or the hold space."""

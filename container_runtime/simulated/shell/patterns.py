@@ -1,17 +1,22 @@
 """Patterns of the shell: `*`, `?` and classes, in which quoted characters stand for themselves."""
 
 import re
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from mockube.apimachinery.regexp.errors import RegexpError
-from mockube.apimachinery.wildcards import WildcardsTooCostly, escape_wildcards, parse_wildcards
+from mockube.apimachinery.wildcards import (
+    MAX_WILDCARDS,
+    WildcardsTooCostly,
+    escape_wildcards,
+    parse_wildcards,
+)
 
 from . import limits
 from .posix_matches import count_search, find_matches
-from .process import CommandStart, Effect, count_work
+from .process import CommandStart, Effect, Steps, count_work
 from .state import ExpansionError, ExpansionTooLong
 
 _CHARACTERS_PER_COMMAND: Final = 16 * 1024
@@ -19,6 +24,7 @@ _CHARACTERS_PER_COMMAND: Final = 16 * 1024
 _STEPS_PER_COMMAND: Final = 200_000
 """The product of the lengths of a text and of a pattern with wildcards whose match takes as long as a command at most."""
 _MATCHES_PER_COMMAND: Final = 20
+_SEARCHES_PER_COMMAND: Final = 50
 _SPECIAL: Final = re.compile(r"[*?\[\\]")
 CLASSES: Final = {
     "alnum": (("0", "9"), ("A", "Z"), ("a", "z")),
@@ -36,6 +42,7 @@ CLASSES: Final = {
     "word": (("0", "9"), ("A", "Z"), ("_", "_"), ("a", "z")),
 }
 """The ranges of the named classes of characters."""
+_NAMED_CLASS: Final = re.compile(rf"\[:({'|'.join(CLASSES)}):\]")
 
 
 class CharacterClass(Struct, frozen=True):
@@ -103,6 +110,9 @@ class Pattern(Struct, frozen=True):
 
     def matching(self, texts: Iterable[str]) -> list[str]:
         """Return those of the texts that match."""
+        if not self.has_wildcards:
+            literal = self.literal
+            return [text for text in texts if text == literal]
         try:
             wildcards = parse_wildcards(self.wildcards())
             return [text for text in texts if wildcards.matches(text)]
@@ -114,98 +124,110 @@ Pieces = Sequence[tuple[str, bool]]
 """Texts, and whether each is quoted."""
 
 
-def parse_pattern(pieces: Pieces) -> Pattern:
-    return Pattern(tuple(_Scanner(pieces).items()))
+def parse_pattern(pieces: Pieces) -> Generator[Effect, bytes | None, Pattern]:
+    """Return a pattern; raise `ExpansionError` if it is too long."""
+    scanner = _Scanner(pieces)
+    yield from scanner.scan()
+    return Pattern(tuple(scanner.items))
+
+
+def pattern_of(text: str) -> Pattern:
+    """Return the pattern that an argument of a program is, which is short."""
+    scanner = _Scanner([(text, False)])
+    for _ in scanner.scan():
+        pass
+    return Pattern(tuple(scanner.items))
 
 
 class _Scanner:
     def __init__(self, pieces: Pieces) -> None:
         self._text = "".join(text for text, _ in pieces)
-        self._quoted = bytearray()
-        for text, quoted in pieces:
-            self._quoted += (b"\1" if quoted else b"\0") * len(text)
-        self._last_bracket = next((end for end in self._brackets() if not self._quoted[end]), -1)
+        self._unquoted = "".join("a" * len(text) if quoted else text for text, quoted in pieces)
+        """The text without the quoted characters that would be special."""
+        self._last_bracket = self._unquoted.rfind("]")
         self._position = 0
+        self._wildcards = 0
+        self.items: list[Item] = []
 
-    def _brackets(self) -> Iterator[int]:
-        end = self._text.rfind("]")
-        while end >= 0:
-            yield end
-            end = self._text.rfind("]", 0, end)
-
-    def items(self) -> Iterator[Item]:
-        text = self._text
+    def scan(self) -> Steps:
         literal: list[str] = []
-        while match := _SPECIAL.search(text, self._position):
-            start = match.start()
-            literal.append(text[self._position : start])
-            self._position = start + 1
-            char = match[0]
-            if self._quoted[start]:
-                literal.append(char)
+        searches = 0
+        while self._position < len(self._text):
+            searches += 1
+            if not searches % _SEARCHES_PER_COMMAND:
+                yield CommandStart()
+            start, end = self._position, self._position + _CHARACTERS_PER_COMMAND
+            match = _SPECIAL.search(self._unquoted, start, end)
+            if match is None:
+                literal.append(self._text[start:end])
+                self._position = end
                 continue
-            item: Item | None = char
-            if char == "\\":
-                literal.append(text[start + 1 : start + 2] or "\\")
+            literal.append(self._text[start : match.start()])
+            self._position = match.end()
+            if match[0] == "\\":
+                literal.append(self._text[self._position : self._position + 1] or "\\")
                 self._position += 1
                 continue
-            if char == "[":
-                item = self._class(start + 1)
+            item: Item | None = self._class(self._position) if match[0] == "[" else match[0]
             if item is None:
-                literal.append(char)
+                literal.append("[")
                 continue
-            if any(literal):
-                yield f"={''.join(literal)}"
+            self._end_literal(literal)
+            self.items.append(item)
+            self._count()
+        self._end_literal(literal)
+        if self._wildcards and len(self._text) > limits.MAX_PATTERN:
+            raise ExpansionError("the pattern is too long")
+
+    def _end_literal(self, literal: list[str]) -> None:
+        if text := "".join(literal):
+            self.items.append(f"={text}")
             literal.clear()
-            yield item
-        literal.append(text[self._position :])
-        if any(literal):
-            yield f"={''.join(literal)}"
+
+    def _count(self) -> None:
+        self._wildcards += 1
+        if self._wildcards > MAX_WILDCARDS:
+            raise ExpansionError(f"the pattern has more than {MAX_WILDCARDS} wildcards")
 
     def _class(self, position: int) -> CharacterClass | None:
         """Parse a class from behind its bracket; return None if it is not closed."""
-        text, quoted = self._text, self._quoted
-        negated = text[position : position + 1] in ("!", "^") and not quoted[position]
+        unquoted = self._unquoted
+        negated = unquoted[position : position + 1] in ("!", "^")
         position += negated
         first = position
         ranges: list[tuple[str, str]] = []
         while position <= self._last_bracket:
-            char = text[position]
-            if char == "]" and not quoted[position] and position > first:
+            if unquoted[position] == "]" and position > first:
                 self._position = position + 1
                 return CharacterClass(negated, tuple(ranges))
-            end = (
-                text.find(":]", position) if text.startswith("[:", position) and not quoted[position] else -1
-            )
-            if end >= 0 and text[position + 2 : end] in CLASSES:
-                ranges += CLASSES[text[position + 2 : end]]
-                position = end + 2
+            self._count()
+            if named := _NAMED_CLASS.match(unquoted, position):
+                ranges += CLASSES[named[1]]
+                position = named.end()
                 continue
             position, char = self._member(position)
-            if (
-                text[position : position + 1] == "-"
-                and not quoted[position]
-                and position + 1 <= self._last_bracket
-            ):
-                following = text[position + 1]
-                if following != "]" or quoted[position + 1]:
-                    position, following = self._member(position + 1)
-                    ranges.append((char, following))
-                    continue
+            is_range = unquoted[position : position + 1] == "-" and position < self._last_bracket
+            if is_range and unquoted[position + 1] != "]":
+                position, following = self._member(position + 1)
+                ranges.append((char, following))
+                continue
             ranges.append((char, char))
         return None
 
     def _member(self, position: int) -> tuple[int, str]:
-        if self._text[position] == "\\" and not self._quoted[position] and position + 1 < len(self._text):
+        if self._unquoted[position] == "\\" and position + 1 < len(self._text):
             position += 1
         return position + 1, self._text[position]
 
 
 def strip(value: str, kind: str, pattern: Pattern) -> Generator[Effect, bytes | None, str]:
     """Remove a matching beginning (`#`) or end (`%`), the longest one if the kind has two characters."""
+    if not pattern.has_wildcards:
+        literal = pattern.literal
+        return value.removeprefix(literal) if kind[0] == "#" else value.removesuffix(literal)
     expression = pattern.wildcards()
     yield from count_work(len(value) + len(expression), _CHARACTERS_PER_COMMAND)
-    yield from count_work(len(value) * len(expression) if pattern.has_wildcards else 0, _STEPS_PER_COMMAND)
+    yield from count_work(len(value) * len(expression), _STEPS_PER_COMMAND)
     is_greedy = len(kind) > 1
     try:
         parsed = parse_wildcards(expression)
@@ -231,16 +253,11 @@ def replace_matches(
     value: str, kind: str, pattern: Pattern, replacement: str
 ) -> Generator[Effect, bytes | None, str]:
     """Replace the first match (`/`), all matches (`//`), or a match at the beginning (`/#`) or the end (`/%`)."""
+    if not pattern.has_wildcards:
+        yield from count_work(len(value), _CHARACTERS_PER_COMMAND)
+        return _replace_literal(value, kind, pattern.literal, replacement)
     expression = pattern.regular_expression()
     yield from count_work(len(value) + len(expression), _CHARACTERS_PER_COMMAND)
-    if not pattern.has_wildcards and kind in ("/", "//"):
-        literal = pattern.literal
-        if not literal:
-            return value
-        growth = value.count(literal) if kind == "//" else 1
-        if len(value) + growth * (len(replacement) - len(literal)) > limits.MAX_VALUE:
-            raise ExpansionTooLong("the value is too long")
-        return value.replace(literal, replacement, -1 if kind == "//" else 1)
     anchored = {"/#": f"^(?:{expression})", "/%": f"(?:{expression})$"}.get(kind, expression)
     try:
         yield from count_search(anchored, value)
@@ -258,3 +275,16 @@ def replace_matches(
         parts += [value[position:start], replacement]
         position = end
     return "".join(parts) + value[position:]
+
+
+def _replace_literal(value: str, kind: str, literal: str, replacement: str) -> str:
+    if kind == "/#":
+        return replacement + value[len(literal) :] if value.startswith(literal) else value
+    if kind == "/%":
+        return value.removesuffix(literal) + replacement if value.endswith(literal) else value
+    if not literal:
+        return value
+    growth = value.count(literal) if kind == "//" else 1
+    if len(value) + growth * (len(replacement) - len(literal)) > limits.MAX_VALUE:
+        raise ExpansionTooLong("the value is too long")
+    return value.replace(literal, replacement, -1 if kind == "//" else 1)

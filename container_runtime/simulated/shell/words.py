@@ -18,6 +18,7 @@ from .syntax import Arithmetic, Parameter, Part, ProcessSubstitution, Substituti
 _WORDS_PER_COMMAND: Final = 20
 _FIELDS_PER_COMMAND: Final = 100
 _CHARACTERS_PER_COMMAND: Final = 1 << 16
+_PARTS_PER_COMMAND: Final = 50
 _EXPRESSION_PER_COMMAND: Final = 100
 """The length of an arithmetic expression that takes as long as a command."""
 _TOO_LONG: Final = "the arguments are too long"
@@ -84,7 +85,7 @@ def expand_text(shell: Shell, word: Word) -> Expansion:
 
 def expand_pattern(shell: Shell, word: Word) -> Generator[Effect, bytes | None, Pattern]:
     """Return the expansion of a word as a pattern, in which quoted characters stand for themselves."""
-    return parse_pattern((yield from pattern_pieces(shell, word)))
+    return (yield from parse_pattern((yield from pattern_pieces(shell, word))))
 
 
 def pattern_pieces(shell: Shell, word: Word) -> Generator[Effect, bytes | None, Pieces]:
@@ -96,7 +97,9 @@ def expand_pieces(shell: Shell, word: Word, *, maximum: int = limits.MAX_EXPANDE
     """Expand everything but field splitting and file name patterns."""
     pieces: list[Piece] = []
     size = 0
-    for part in word:
+    for number, part in enumerate(word, start=1):
+        if not number % _PARTS_PER_COMMAND:
+            yield CommandStart()
         if isinstance(part, Text):
             added = [Piece(part.text, part.quoted)]
         else:

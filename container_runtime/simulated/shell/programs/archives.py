@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.container_runtime.simulated.shell.options import parse_options
-from mockube.container_runtime.simulated.shell.patterns import parse_pattern
+from mockube.container_runtime.simulated.shell.patterns import pattern_of
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
     Output,
@@ -181,7 +181,7 @@ def _add_member(archive: tarfile.TarFile, files: FileSystem, path: str, name: st
 
 def _is_excluded(name: str, options: _TarOptions) -> bool:
     return any(
-        parse_pattern([(pattern, False)]).matches(part)
+        pattern_of(pattern).matches(part)
         for pattern in options.excluded
         for part in (name, name.rpartition("/")[2])
     )

@@ -32,8 +32,10 @@ from mockube.container_runtime.simulated.shell.streams import FileStream, is_rea
 
 from .dates import parse_stamp, parse_time_text
 from .endless_reads import copies_for_ever
-from .inputs import BLOCK, FILES_AT_ONCE, open_descriptor, read_path
+from .inputs import BLOCK, FILES_AT_ONCE, open_descriptor, read_path, walk
 from .modes import parse_mode
+
+_REMOVED_AT_ONCE: Final = 20
 
 
 def modification_time(process: Process) -> float:
@@ -187,6 +189,12 @@ def confirm(process: Process, question: str) -> Generator[Effect, bytes | None, 
     return answer in (b"y", b"Y")
 
 
+def _remove(process: Process, path: str, *, recursive: bool = True) -> Steps:
+    for number, _ in enumerate(process.host.files.removing(path, recursive=recursive), start=1):
+        if not number % _REMOVED_AT_ONCE:
+            yield CommandStart()
+
+
 def rm(process: Process) -> Run:
     options = parse_options(
         process.arguments, "rRfivd", long={"recursive": "r", "force": "f", "dir": "d", "verbose": "v"}
@@ -205,7 +213,7 @@ def rm(process: Process) -> Run:
         is_empty = "d" in options and files.exists(path) and files.entry(path).is_directory
         is_empty = is_empty and not list(files.children(path))
         try:
-            files.remove(path, recursive=options.has_any("rR") or is_empty)
+            yield from _remove(process, path, recursive=options.has_any("rR") or is_empty)
         except NoSuchFile:
             if "f" in options:
                 return
@@ -320,7 +328,7 @@ def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, 
         raise FileError("Invalid argument" if moves else "is a subdirectory of itself")
     if moves and _move_in_one_step(process, source, target):
         return
-    for path in list(files.walk(source)):
+    for path in (yield from walk(process, source)):
         yield CommandStart()
         target_path = target + path.removeprefix(source)
         entry = files.link_entry(path) if keeps_links else files.entry(path)
@@ -337,7 +345,7 @@ def _copy(process: Process, name: str, target: str, options: ProgramOptions, *, 
         if moves:
             files.restore(target_path, entry)
     if moves:
-        files.remove(source, recursive=True)
+        yield from _remove(process, source)
 
 
 def _move_in_one_step(process: Process, source: str, target: str) -> bool:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.regexp.matcher import contains_match
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry
-from mockube.container_runtime.simulated.shell.patterns import parse_pattern
+from mockube.container_runtime.simulated.shell.patterns import pattern_of
 from mockube.container_runtime.simulated.shell.process import Process, ProgramUsageError
 from mockube.container_runtime.simulated.shell.regular_expressions import (
     BadRegularExpression,
@@ -38,7 +38,7 @@ def file_kind(entry: FileEntry) -> str:
 
 def pattern_test(word: str, text: str) -> Callable[[FoundFile], bool]:
     ignores_case = word.startswith("-i")
-    pattern = parse_pattern([(text.lower() if ignores_case else text, False)])
+    pattern = pattern_of(text.lower() if ignores_case else text)
 
     def test(item: FoundFile) -> bool:
         value = (

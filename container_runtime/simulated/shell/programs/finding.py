@@ -19,6 +19,7 @@ from mockube.container_runtime.simulated.shell.process import (
 
 from . import find_conditions
 from .find_conditions import FoundFile
+from .inputs import walk
 from .launchers import run_other
 
 _PATHS_PER_COMMAND: Final = 20
@@ -304,7 +305,7 @@ def _find_below(finder: _Finder, test: _Test, name: str) -> Run:
         yield finder.process.error(f"{name}: No such file or directory")
         finder.code = 1
         return 1
-    paths = list(files.walk(root))
+    paths = yield from walk(finder.process, root)
     pruned: list[str] = []
     for index, path in enumerate(reversed(paths) if finder.depth_first else paths):
         if index % _PATHS_PER_COMMAND == _PATHS_PER_COMMAND - 1:

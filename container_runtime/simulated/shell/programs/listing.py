@@ -1,20 +1,24 @@
 """Programs that show files: ls, stat, du, df, readlink, realpath, mktemp, basename, dirname."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 from posixpath import basename, dirname, join
-from typing import Final
+from typing import Final, TypeAlias
 
 from mockube.container_runtime.simulated.shell.disks import is_below, mounted_disks
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem
+from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
+    Effect,
+    Host,
     Process,
     Program,
     ProgramUsageError,
     Run,
+    Steps,
     write_text,
 )
 
@@ -24,9 +28,12 @@ from .modes import permissions_text
 
 _GNU_FAILURE: Final = 2
 """The exit code of GNU's ls for an operand that it cannot list; busybox' is 1."""
+_ENTRIES_AT_ONCE: Final = 20
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _PARTS: Final = re.compile(r"([0-9]{1,15})")
 _STAT: Final = re.compile(r"%([#0 +-]{0,8}[0-9]{0,9})([A-Za-z%])")
+_Row: TypeAlias = tuple[str, FileEntry]
+"""What a line of ls shows: a name and what has it."""
 
 
 def human_size(size: int) -> str:
@@ -69,8 +76,8 @@ def ls(process: Process) -> Run:
             continue
         (folders if entry.is_directory and "d" not in options else plain).append(name)
     if plain:
-        rows = [(name, process.path(name)) for name in plain]
-        yield write_text(_rows(process, _order(files, rows, options), options))
+        rows = yield from _with_entries(process, [(name, process.path(name)) for name in plain])
+        yield from _write_rows(process, _order(rows, options), options)
     shows_titles = len(names) > 1 or "R" in options
     for index, name in enumerate(folders):
         if shows_titles:
@@ -87,17 +94,17 @@ def _list_folder(process: Process, name: str, options: ProgramOptions) -> Run:
         yield process.error(f"can't open '{name}': {error}")
         return 1
     children = [child for child in names if not child.startswith(".") or options.has_any("aAf")]
-    rows = [(child, join(path, child)) for child in children]
+    paths = [(child, join(path, child)) for child in children]
     if options.has_any("af"):
         folder = files.resolve(path)  # A link to a folder is none itself.
-        rows = [(".", folder), ("..", dirname(folder)), *rows]
-    ordered = _order(files, rows, options)
+        paths = [(".", folder), ("..", dirname(folder)), *paths]
+    ordered = _order((yield from _with_entries(process, paths)), options)
     if options.has_any("ls"):
-        yield write_text(f"total {sum(_blocks(files.link_entry(each)) for _, each in ordered)}\n")
-    yield write_text(_rows(process, ordered, options))
+        yield write_text(f"total {sum(_blocks(entry) for _, entry in ordered)}\n")
+    yield from _write_rows(process, ordered, options)
     if "R" in options:
-        for child, child_path in ordered:
-            if child not in (".", "..") and files.link_entry(child_path).is_directory:
+        for child, entry in ordered:
+            if child not in (".", "..") and entry.is_directory:
                 yield write_text(f"\n{name.rstrip('/')}/{child}:\n")
                 yield from _list_folder(process, f"{name.rstrip('/')}/{child}", options)
     return 0
@@ -110,10 +117,20 @@ def _blocks(entry: FileEntry) -> int:
     return (size + 4095) // 4096 * 4
 
 
-def _order(
-    files: FileSystem, rows: Sequence[tuple[str, str]], options: ProgramOptions
-) -> list[tuple[str, str]]:
-    ordered = sorted(rows)
+def _with_entries(
+    process: Process, paths: Sequence[tuple[str, str]]
+) -> Generator[Effect, bytes | None, list[_Row]]:
+    """Return the entries of names that have these paths."""
+    rows: list[_Row] = []
+    for name, path in paths:
+        if len(rows) % _ENTRIES_AT_ONCE == _ENTRIES_AT_ONCE - 1:
+            yield CommandStart()
+        rows.append((name, process.host.files.link_entry(path)))
+    return rows
+
+
+def _order(rows: Sequence[_Row], options: ProgramOptions) -> list[_Row]:
+    ordered = sorted(rows, key=itemgetter(0))
     if options.has_any("fU"):
         return ordered
     if "v" in options:
@@ -121,9 +138,9 @@ def _order(
     elif "X" in options:
         ordered.sort(key=lambda row: row[0].rpartition(".")[2] if "." in row[0] else "")
     elif "S" in options:
-        ordered.sort(key=lambda row: -files.link_entry(row[1]).size)
+        ordered.sort(key=lambda row: -row[1].size)
     elif "t" in options:
-        ordered.sort(key=lambda row: -files.link_entry(row[1]).modified)
+        ordered.sort(key=lambda row: -row[1].modified)
     return ordered[::-1] if "r" in options else ordered
 
 
@@ -136,13 +153,16 @@ def _version_key(name: str) -> list[tuple[bool, int, str]]:
     ]
 
 
-def _rows(process: Process, rows: Sequence[tuple[str, str]], options: ProgramOptions) -> str:
-    return "".join(_row(process, name, path, options) for name, path in rows)
+def _write_rows(process: Process, rows: Sequence[_Row], options: ProgramOptions) -> Steps:
+    lines: list[str] = []
+    for name, entry in rows:
+        if len(lines) % FILES_AT_ONCE == FILES_AT_ONCE - 1:
+            yield CommandStart()
+        lines.append(_line(process.host, name, entry, options))
+    yield write_text("".join(lines))
 
 
-def _row(process: Process, name: str, path: str, options: ProgramOptions) -> str:
-    host = process.host
-    entry = host.files.link_entry(path)
+def _line(host: Host, name: str, entry: FileEntry, options: ProgramOptions) -> str:
     mark = ""
     name = f'"{name}"' if "Q" in options else name
     if options.has_any("Fp") and entry.is_directory:

@@ -59,6 +59,11 @@ KNOWN = [
     "for i in {1..9999}; do :; done; echo {a,b}{c,d}{1..2400} | wc",
     "x=$(yes 'if true; then :; fi;' | head -9000); eval \"f() { $x }\"; eval \"$x\"",
     "eval \"echo $(yes '`:`' | head -40000 | tr '\\n' ' ')\"",
+    "head -c 1000000000 /dev/urandom | tr -d '\\n' | tr '\\0' a",
+    "yes | head -c 4000000 | sed -n 'H;${x;p}'",
+    "x=$(yes aaaaaaaaaaaaaaaaaaaab | head -70000); case $x in [$x]) ;; esac",
+    "x=$(yes '\\\\a*' | head -c 3000000); case a in \"$x\") ;; esac; y=${x#*\"$x\"}; y=${x%$x}; [[ $x == $x ]]",
+    "x=$(head -c 4000000 /dev/zero | tr '\\0' a); find / -name $x; expr $x : $x; date -d $x; env $x",
     "eval \"a=( $(seq 1 40000 | tr '\\n' ' ') )\"; eval \"cat <<X $(yes '$a' | head -50000)\"",
 ]  # fmt: skip
 
@@ -85,6 +90,9 @@ def test_a_costly_script_shares_the_loop(script):
         "touch /dev/shm/*/*",
         "chmod -R 700 /dev/shm; chown -R 1 /dev/shm; du -s /dev/shm",
         "grep -rl zz /dev/shm",
+        "rm -rf /dev/shm/*",
+        "mkdir /dev/shm/all; mv /dev/shm/? /dev/shm/?? /dev/shm/all; cp -r /dev/shm/all /dev/shm/more; mv /dev/shm/more /tmp",
+        "cp -r /dev/shm /tmp/a; ls -lR /dev/shm; find /dev/shm -delete",
     ],
 )
 def test_a_script_with_many_files_shares_the_loop(script):
