@@ -54,6 +54,8 @@ FIGURES = [
     ("commands of 60 µs", process.COMMAND_NANOSECONDS, 60_000),
     ("A value may have 8 MiB", limits.MAX_VALUE, 8 * MIB),
     ("or 200,000 words", round(limits.MAX_EXPANDED / 5, -5), 200_000),
+    ("of Linux, 128 KiB for each", limits.MAX_ARGUMENT, 128 << 10),
+    ("and 2 MiB together", limits.MAX_ARGUMENTS, 2 * MIB),
     ("`sort` more than 400,000", limits.MAX_SORTED_LINES, 400_000),
     ("a command keep has 128 MiB", limits.MAX_KEPT, 128 * MIB),
     ("a container have 16 MiB together", limits.MAX_FILE_BYTES, 16 * MIB),

@@ -59,7 +59,9 @@ def _start(process: Process) -> Run:
     try:
         program = find_program(process, "")
     except CommandNotFound as error:
-        if process.host.files.knows(process.host.files.resolve(process.path(name))):
+        if error.code != NOT_FOUND or process.host.files.knows(
+            process.host.files.resolve(process.path(name))
+        ):
             problem = "no such file or directory" if error.code == NOT_FOUND else str(error).lower()
             yield process.report(f"exec {name}: {problem}")  # the kernel's words about its interpreter
             return _NOT_EXECUTED

@@ -7,6 +7,7 @@ from typing import Final
 from mockube.container_runtime.behavior import NOT_FOUND
 from mockube.container_runtime.start_errors import is_a_directory, no_such_file, not_executable, not_in_path
 
+from . import limits
 from .filesystem import NameTooLong
 from .messages import WordedError
 from .process import Process, Program, UnknownProgram
@@ -41,6 +42,8 @@ _FILES_OF_SYSTEMS: Final = frozenset(
     ["/etc/group", "/etc/hostname", "/etc/hosts", "/etc/os-release", "/etc/passwd", "/etc/resolv.conf"]
 )
 _BLANKS: Final = re.compile(r"[ \t]+")
+_POINTER: Final = 9
+"""The bytes that an argument takes beside its text."""
 _FOLDERS: Final = frozenset(DEFAULT_PATH.split(":"))
 
 
@@ -61,12 +64,15 @@ def find_program(process: Process, shell: str = "sh", *, is_builtin: bool = Fals
     if not name:
         raise CommandNotFound("not found", "command not found")
     path = _script_path(process, name)
+    if not is_builtin:
+        if not path and is_absent(process, name):
+            raise CommandNotFound(
+                "not found", "No such file or directory" if "/" in name else "command not found"
+            )
+        if _is_too_long(process):
+            raise CommandNotFound("Argument list too long", code=NOT_EXECUTABLE)
     if path:
         return _file_program(process, path, shell)
-    if not is_builtin and is_absent(process, name):
-        raise CommandNotFound(
-            "not found", "No such file or directory" if "/" in name else "command not found"
-        )
     program = process.host.programs.get(name.rpartition("/")[2])
     if program is not None:
         return _with_short_name(program) if "/" in name else program
@@ -75,6 +81,16 @@ def find_program(process: Process, shell: str = "sh", *, is_builtin: bool = Fals
     if process.host.installed is not None and process.host.installed.has(name.rpartition("/")[2]):
         raise CommandNotFound("not simulated")
     raise CommandNotFound("not found", "No such file or directory" if "/" in name else "command not found")
+
+
+def _is_too_long(process: Process) -> bool:
+    """Return whether the kernel does not execute a program, because of its arguments and variables."""
+    arguments, variables = process.argv, process.environment
+    values = variables.values()
+    size = sum(map(len, arguments)) + sum(map(len, variables)) + sum(map(len, values))
+    if size + _POINTER * (len(arguments) + len(variables)) > limits.MAX_ARGUMENTS:
+        return True
+    return size >= limits.MAX_ARGUMENT and max(map(len, (*arguments, *values))) >= limits.MAX_ARGUMENT
 
 
 def is_absent(process: Process, name: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Final
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.invocation import run_program
+from mockube.container_runtime.simulated.shell.invoking import CommandNotFound
 from mockube.container_runtime.simulated.shell.options import parse_options
 from mockube.container_runtime.simulated.shell.posix_matches import SCANNED_PER_COMMAND
 from mockube.container_runtime.simulated.shell.process import (
@@ -173,7 +174,10 @@ def _finish(process: Process, machine: AwkMachine) -> Steps:
 def _run_command(process: Process, command: str, text: str) -> Steps:
     stream = TextStream(process.host, text.encode("utf-8", "surrogateescape"))
     child = process.child(["sh", "-c", command], descriptors={**process.descriptors, 0: stream})
-    yield from run_program(child)
+    try:
+        yield from run_program(child)
+    except CommandNotFound:  # awk says nothing of a shell that cannot be executed
+        return
 
 
 PROGRAMS: Final[Mapping[str, Program]] = dict.fromkeys(("awk", "gawk", "mawk"), awk)

@@ -96,3 +96,40 @@ def test_messages_about_input_have_its_lines(shell, errors):
 @pytest.mark.parametrize(("shell", "output"), [("sh", "hidden\nx\n"), ("bash", "x\n")])
 def test_value_of_assignment_has_redirections_of_its_command_in_posix_shell_alone(shell, output):
     assert run_simulated('z="$(echo hidden >&2)" echo x 2>&1', shell).output == output
+
+
+LONG = "x=$(printf '%0131072d' 1); "
+
+
+@pytest.mark.parametrize(
+    ("script", "shell", "errors", "output"),
+    [
+        (f"{LONG}env $x; echo $?", "sh", "sh: 1: env: Argument list too long\n", "126\n"),
+        (
+            f"{LONG}/bin/sleep $x; echo $?",
+            "bash",
+            "sh: line 1: /bin/sleep: Argument list too long\n",
+            "126\n",
+        ),
+        (f"{LONG}export x; env; echo $?", "sh", "sh: 1: env: Argument list too long\n", "126\n"),
+        ("env -- $(seq 1 150000); echo $?", "sh", "sh: 1: env: Argument list too long\n", "126\n"),
+        (f"{LONG}echo $x $(seq 1 100000) | wc -w", "sh", "", "100001\n"),
+        (f"{LONG}: ${{x%1}}; x=${{x%1}}; sleep 0 $x; echo $?", "sh", "", "0\n"),
+    ],
+)
+def test_program_with_longer_arguments_than_the_kernel_takes_is_not_executed(script, shell, errors, output):
+    result = run_simulated(script, shell)
+    assert (result.errors, result.output) == (errors, output)
+
+
+@pytest.mark.parametrize("pattern", ["[$x]", "*$x", '?"$z"', "$x"])
+def test_pattern_is_not_longer_than_it_may_be(pattern):
+    result = run_simulated(
+        f"x=$(yes 'ab?' | head -9000); z=$(printf '%0300000d' 1); case a in {pattern}) ;; esac"
+    )
+    assert "the pattern " in result.errors
+
+
+def test_quoted_wildcards_of_a_pattern_are_none():
+    result = run_simulated("x=$(yes '*[a]' | head -7000); case $x in \"$x\") echo y ;; esac")
+    assert (result.errors, result.output) == ("", "y\n")
