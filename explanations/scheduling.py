@@ -171,14 +171,14 @@ class _Snapshot:
         info = PodInfo.of(PodView.of(self._pod), self._facts.gates)
         try:
             found = find_all_feasible(info, snapshot, DEFAULT_PROFILE, None)
-            all_rejections = {} if found.feasible else rejections_by_node(info, snapshot, DEFAULT_PROFILE)
+            all_rejections = {} if found.feasible else _rejections(found, info, snapshot)
         except PluginFailure as failure:
             return unknown(f"the scheduler's plugins failed: {failure}", condition_evidence(recorded))
         agrees = _agrees(found, recorded)
         evidence = [condition_evidence(recorded)]
         if not agrees:
             evidence.append(_other_verdict(diagnosis(found, len(snapshot.nodes))))
-        evidence += self._nomination()
+        evidence += self._nominations(info, snapshot)
         if found.feasible:
             return self._feasible(found, evidence)
         rejections = _without_cordon_taints(info, snapshot.nodes, all_rejections)
@@ -266,12 +266,19 @@ class _Snapshot:
             attachments=store("attachments"),
         )
 
-    def _nomination(self) -> Iterator[Evidence]:
+    def _nominations(self, pod: PodInfo, snapshot: ClusterSnapshot) -> Iterator[Evidence]:
         if nominated := nominated_node(self._pod):
             yield Evidence(
                 text=f"the pod waits for {nominated}: pods that it preempts there have not ended",
                 source="status.nominatedNodeName",
             )
+        for node in snapshot.nodes:
+            for other in snapshot.nominees(node.name):
+                if other.priority >= pod.priority and other.view.uid != pod.view.uid:
+                    yield Evidence(
+                        text=f"{other.view.key} waits for {node.name}, too",
+                        source=f"status.nominatedNodeName of {other.view.key}",
+                    )
 
     def _feasible(self, found: FeasibleNodes, evidence: Sequence[Evidence]) -> Explanation:
         names = ", ".join(node.name for node in found.feasible[:3])
@@ -280,6 +287,14 @@ class _Snapshot:
             "scheduler has not tried again, has a back-off, or has another profile",
             *evidence,
         )
+
+
+def _rejections(
+    found: FeasibleNodes, pod: PodInfo, snapshot: ClusterSnapshot
+) -> Mapping[str, Sequence[Rejection]]:
+    """Return what rejects each node; where only pods that are nominated for it leave no room, what they leave."""
+    rejections = rejections_by_node(pod, snapshot, DEFAULT_PROFILE)
+    return {name: each or [found.rejections[name]] for name, each in rejections.items()}
 
 
 def _are_claims_rejected(
