@@ -205,7 +205,7 @@ DEVICES = "devices of nodes are not judged again"
     ],
     ids=["scheduler", "devices", "both"],
 )
-def test_what_is_not_judged_again_is_evidence(spec, evidence):
+def test_verdict_that_is_not_judged_again_is_evidence_with_the_reason(spec, evidence):
     pod = waiting(message="no", **spec)
     assert evidence_of(explain(resource_of(pod), pod, facts_of(pod, NAMESPACE, node_of()))) == evidence
 
