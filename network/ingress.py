@@ -188,17 +188,26 @@ def is_canary(ingress: ReadOnlyTree) -> bool:
 
 
 def match_pattern(pattern: str, path: str) -> tuple[str, ...] | None:
-    """Return the match and its groups if a pattern matches the beginning of a path, without regard to case; None if not."""
+    """Return the match and its groups if a pattern matches the beginning of a path, without regard to case; None if not.
+
+    Both are bytes for nginx, whatever they mean: each is a character here.
+    """
     compiled = _path_pattern(pattern)
-    match = None if compiled is None else compiled.match(path[:_MAX_PATH])
-    return None if match is None else match.texts
+    match = None if compiled is None else compiled.match(_bytes_as_characters(path)[:_MAX_PATH])
+    if match is None:
+        return None
+    return tuple(text.encode("latin-1").decode("utf-8", "surrogateescape") for text in match.texts)
+
+
+def _bytes_as_characters(text: str) -> str:
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 @memoize(512, max_length=300)
 def _path_pattern(pattern: str) -> CapturingPattern | None:
     """Return a pattern of a path; None if it is invalid."""
     try:
-        return perl_pattern(pattern, ignores_case=True)
+        return perl_pattern(_bytes_as_characters(pattern), ignores_case=True)
     except PerlPatternError:
         return None
 

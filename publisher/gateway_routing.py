@@ -142,11 +142,18 @@ class GatewayRouter:
         return b""
 
     def decide(self, request: ProxiedRequest) -> FixedAnswer | Forward:
-        path = path_without_escaped_slashes(request.path)
-        if path != request.path:
-            return FixedAnswer(status=307, headers=[("Location", f"{path}{request.query}")])
-        path = normal_path(path.replace("\\", "/"))  # a backslash is a slash for Envoy
-        request = replace(request, target=f"{path}{request.query}")
+        unescaped = path_without_escaped_slashes(request.path)
+        for path in dict.fromkeys((unescaped, request.path)):
+            normal = normal_path(path.replace("\\", "/"))  # a backslash is a slash for Envoy
+            candidate = replace(request, target=f"{normal}{request.query}")
+            match = self._find(candidate)
+            if match is not None and unescaped != request.path:
+                return FixedAnswer(status=307, headers=[("Location", f"{unescaped}{request.query}")])
+            if match is not None:
+                return self._apply(match, candidate)
+        return FixedAnswer(status=404)
+
+    def _find(self, request: ProxiedRequest) -> RouteMatch | None:
         query = (
             parse_qsl(request.query[1:], keep_blank_values=True, max_num_fields=1000) if request.query else []
         )
@@ -154,8 +161,8 @@ class GatewayRouter:
             if match.is_secure is not request.uses_tls or match.listener in self._unserved:
                 continue
             if _matches(match, request, dict(query[::-1])):
-                return self._apply(match, request)
-        return FixedAnswer(status=404)
+                return match
+        return None
 
     def _apply(self, match: RouteMatch, request: ProxiedRequest) -> FixedAnswer | Forward:
         filters = match.rule.get("filters") or ()

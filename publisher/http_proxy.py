@@ -390,7 +390,7 @@ def _request_head(head: RequestHead, request: ProxiedRequest, forward: Forward, 
     elif "content-length" in present:
         framing = [("Content-Length", present["content-length"])]
     headers = [
-        ("Host", forward.host or present.get("host", "")),
+        ("Host", forward.host or present.get("host") or "_"),  # the name of nginx's server for any host
         *((name, value) for name, value in heads.pairs(head) if name.lower() not in skipped),
         *_of_rules(forward.headers),
         *_of_rules(forward.added_headers),

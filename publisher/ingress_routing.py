@@ -240,8 +240,7 @@ class IngressRouter:
         wants_tls = options.get("force-ssl-redirect") == "true" or (
             options.get("ssl-redirect") != "false" and self._has_certificate(request.host)
         )
-        # A proxy before this one may have ended TLS.
-        if not request.uses_tls and wants_tls and request.headers.get("x-forwarded-proto") != "https":
+        if not request.uses_tls and wants_tls:  # X-Forwarded-Proto is trusted with use-forwarded-headers only
             port = self._https_port()
             location = f"https://{request.host}{'' if port == _HTTPS else f':{port}'}{request.target}"
             return self._redirection(_KEEPS_METHOD, location)

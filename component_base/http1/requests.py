@@ -25,6 +25,7 @@ _LENGTH: Final = re.compile(rb"[0-9]{1,15}")
 _TAB: Final = re.compile(rb"\n(?:content-length|host|transfer-encoding):[^\t\r\n]*\t", re.IGNORECASE)
 _PROTOCOL: Final = re.compile(r"(?!h2c(?:/|\Z))[!#$%&'*+.^_`|~0-9a-z/-]+", re.IGNORECASE)
 _HOST: Final = re.compile(r"[0-9A-Za-z!$%&'()*+,\-.:;=\[\]_~]*")
+_HOST_OF_NGINX: Final = re.compile(r"(?!\.?(?::|\Z))(?!.*\.\.)")
 _WRONG_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
 _USUAL_LENGTH: Final = 255
 
@@ -43,7 +44,7 @@ def check(head: RequestHead) -> None:
     if b"\t" in head.raw and _TAB.search(head.raw):
         raise ProtocolError("the request has a tab in a header that says where it goes, or where it ends")
     host = fields.get(b"host")
-    if (host is None and not head.is_1_0) or not is_host((host or b"").decode("latin-1")):
+    if (host is None and not head.is_1_0) or (host is not None and not _names_host(host.decode("latin-1"))):
         raise ProtocolError("the request has no valid Host header")
     encoding, length = fields.get(b"transfer-encoding"), fields.get(b"content-length")
     if encoding is not None:
@@ -74,6 +75,11 @@ def check_trailer(line: bytes) -> None:
 def is_host(host: str) -> bool:
     """Return whether a Host header has only characters of hosts and ports."""
     return (_is_usual_host if len(host) <= _USUAL_LENGTH else _HOST.fullmatch)(host) is not None
+
+
+def _names_host(host: str) -> bool:
+    """Return whether nginx accepts a Host header: it names a host, and has no empty label."""
+    return is_host(host) and _HOST_OF_NGINX.match(host) is not None
 
 
 _is_usual_host = lru_cache(maxsize=256)(_HOST.fullmatch)

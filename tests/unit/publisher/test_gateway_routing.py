@@ -313,6 +313,12 @@ def test_path_with_an_escaped_slash_is_redirected_to_that_without(target, locati
     assert (found.status, found.headers) == (307, [("Location", location)])
 
 
+@pytest.mark.parametrize("target", ["/shop%2fa", "/shop%5Ca"])
+def test_path_with_an_escaped_slash_is_left_to_others_without_a_route(target):
+    found = router(route("r", rule("public", path("/public")))).decide(request(target))
+    assert (found.status, found.headers) == (404, ())
+
+
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [

@@ -367,6 +367,24 @@ async def test_body_that_is_too_long_is_refused_before_it_is_read(length, limit,
     assert len(found.requests) == (1 if status == "413" else 2)
 
 
+@pytest.mark.parametrize(("limit", "status"), [(7, "413"), (8, "200"), (0, "200")])
+async def test_chunked_body_is_refused_beyond_its_limit(limit, status):
+    head, *chunks = (
+        get("Transfer-Encoding: chunked", method="POST"),
+        b"5\r\nhello\r\n",
+        b"3\r\n us\r\n0\r\n\r\n",
+    )
+    backends = [Backend(OK, needs=[b"0\r\n\r\n"]), Backend(OK)]
+    found = await proxied(head, *chunks, get(), router=Router(max_body=limit), backends=backends)
+    assert found.answer[0].split()[1] == status
+    assert len(found.requests) == (1 if status == "413" else 2)
+
+
+async def test_backend_gets_a_host_if_its_client_names_none():
+    found = await proxied(b"GET / HTTP/1.0\r\n\r\n")
+    assert found.heads == ["GET / HTTP/1.1\r\nHost: _\r\nConnection: close"]
+
+
 async def test_malformed_request_gets_a_page_and_ends_the_connection():
     found = await proxied(b"nonsense\r\n\r\n" + get())
     first, lines, body = found.answer

@@ -136,7 +136,6 @@ def test_host_with_certificate_is_redirected_to_tls():
         router(plain).decide(request()),
         router(off, secure_hosts=["a.example"]).decide(request()),
         router(plain, secure_hosts=["a.example"]).decide(request(uses_tls=True)),
-        router(plain, secure_hosts=["a.example"]).decide(request(x_forwarded_proto="https")),
     ):
         assert backend(found) == "s"
 
@@ -246,6 +245,11 @@ def test_request_without_rule_gets_page_of_controller():
         ("/public%2f..%2fapi%2fx%20y?q", ("api", "/x%20y?q")),
         ("/api/a%0d%0aX:%20b", ("api", "/a%0D")),
         ("/api/a%3fb%23", ("api", "/a%3Fb%23")),
+        ("/api/x%e9y", ("api", "/x%E9y")),
+        ("/api/%ff%c3%a9%fe", ("api", "/%FF%C3%A9%FE")),
+        ("/api/\udce9", ("api", "/%E9")),
+        ("/api/a%5cb%2fc", ("api", "/a%5Cb/c")),
+        ("/public/a%5Cb%2Fc%e9", ("public", "/public/a%5Cb%2Fc%e9")),
         ("/../public", 400),
         ("/public/%00", 400),
     ],
@@ -467,6 +471,7 @@ def test_further_annotations_that_keep_clients_out_are_refused(name):
         ({"force_ssl_redirect": "true", "ssl_redirect": "false"}, "/x", {}, 308, "https://a.example/x"),
         ({"force_ssl_redirect": "true"}, "/", {"uses_tls": True}, "s", None),
         ({"force_ssl_redirect": "true"}, "/", {"x_forwarded_proto": "http"}, 308, "https://a.example/"),
+        ({"force_ssl_redirect": "true"}, "/", {"x_forwarded_proto": "https"}, 308, "https://a.example/"),
         ({"app_root": "/a\tb"}, "/", {}, 400, None),
     ],
 )
