@@ -301,6 +301,9 @@ async def test_changes_of_the_status_are_shown_on_demand(client):
         await page.text("status.readyReplicas: 1")
 
 
+IS_WHOLE_AND_NEAR = "node => node.isConnected && node.scrollWidth <= node.clientWidth + 1 && node.getBoundingClientRect().x < 600"
+
+
 @pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
 async def test_state_of_an_object_is_whole_and_beside_its_name(client, viewport):
     await create_deployment(client)
@@ -318,8 +321,8 @@ async def test_state_of_an_object_is_whole_and_beside_its_name(client, viewport)
     async with opened(client, viewport=viewport) as page:
         await page.go("#/objects")
         text = page.tab.get_by_role("treeitem").filter(has_text="web-1-a").get_by_text(reason)
-        assert await text.evaluate("node => node.scrollWidth <= node.clientWidth + 1")
-        assert (await text.bounding_box())["x"] < 600
+        while not await text.evaluate(IS_WHOLE_AND_NEAR):  # the page may be drawn anew
+            await page.tab.evaluate("new Promise(requestAnimationFrame)")
 
 
 @pytest.mark.parametrize("viewport", [WIDE, NARROW], ids=["wide", "narrow"])
