@@ -1,5 +1,5 @@
 // What is not healthy, and which of it has one cause.
-import { isUnhealthy, stateOf } from "./health.js";
+import { isComponent, isUnhealthy, stateOf } from "./health.js";
 import { inOrder } from "./views/objects.js";
 
 /** The conditions whose messages say why an object is not healthy. */
@@ -40,7 +40,7 @@ export function messageOf(object) {
 
 const placeOf = ({ kind, namespace = "", name }) => `${kind}|${namespace}|${name}`;
 
-/** Return problems with one cause as one: those that name one field first, and those of which one is the cause of the other. Each has `object` and `affected`. */
+/** Return problems with one cause as one, in the order of a report: those that name one field first, and those of which one is the cause of the other. Each has `object` and `affected`. */
 export function byCause(problems) {
   const places = new Map(problems.flatMap((problem, index) => [problem.object, ...problem.affected].map((each) => [placeOf(each), index])));
   const causeOf = (index) => {
@@ -59,7 +59,18 @@ export function byCause(problems) {
     const nearest = members.reduce((a, b) => (b.cause.length < a.cause.length ? b : a));
     const all = new Map(members.flatMap((each) => [each.object, ...each.affected]).map((each) => [placeOf(each), each]));
     all.delete(placeOf(nearest.object));
-    return { ...nearest, affected: [...all.values()], affectedCount: all.size };
+    const changed = members.flatMap(({ origins = [] }) => origins.filter(isChanged));
+    const origins = [...new Map([...(nearest.origins ?? []), ...changed].map((each) => [`${placeOf(each.object)} ${each.field ?? ""}`, each])).values()];
+    return { ...nearest, origins, affected: [...all.values()], affectedCount: all.size };
   });
-  return joined.sort((a, b) => b.affectedCount - a.affectedCount);
+  return joined.sort((a, b) => rankOf(a) - rankOf(b) || b.affectedCount - a.affectedCount);
 }
+
+/** Return the place of a cause in the order of a report: first what users changed, then what they created. */
+function rankOf({ origins }) {
+  if (origins.some(isChanged)) return 0;
+  return origins.some((origin) => usersWrites(origin).length) ? 1 : 2;
+}
+
+const usersWrites = ({ writes = [] }) => writes.filter(({ user }) => user && !isComponent(user));
+const isChanged = (origin) => usersWrites(origin).some(({ type }) => type !== "ADDED");

@@ -105,7 +105,7 @@ export function shortUser(user) {
 
 /** Return whether a user is a part of the control plane or a node, and no person, program or operator of the cluster's users. */
 export function isComponent(user) {
-  return user.startsWith("system:") && (!user.startsWith("system:serviceaccount:") || user.startsWith("system:serviceaccount:kube-system:"));
+  return user.startsWith("system:") && user !== "system:anonymous" && (!user.startsWith("system:serviceaccount:") || user.startsWith("system:serviceaccount:kube-system:"));
 }
 
 /** Return authors in the order in which one looks for them: people and programs before the control plane, most writes first. */

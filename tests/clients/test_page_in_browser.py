@@ -453,6 +453,14 @@ async () => {
     problem("alone", "it waits"), problem("a", "no key a", { origins }), problem("b", "no pod is ready: no key a", { origins }),
     problem("c", "it ends: it waits", { related: [{ object: { kind: "Pod", name: "alone" } }] }),
   ]);
+  const by = (user, type) => [{ object: secret, field: user + type, writes: [{ user, type }] }];
+  const ranked = byCause([
+    problem("many", "it waits", { affected: ["x", "y", "z"].map((name) => ({ kind: "Pod", name })) }),
+    problem("component", "it ends", { origins: by("system:node:a", "MODIFIED"), affected: [{ kind: "Pod", name: "w" }] }),
+    problem("created", "it is new", { origins: by("ann", "ADDED") }),
+    problem("changed", "it changed", { origins: by("bob", "MODIFIED") }),
+    problem("managed", "it is old", { origins: by("", "MODIFIED") }),
+  ]);
   const written = valuesOf([
     { type: "ADDED", patch: [{ op: "add", path: "", value: { spec: { "a/b": 1, list: [1] } } }] },
     { type: "MODIFIED", patch: [{ op: "replace", path: "/spec/a~1b", value: 2 }, { op: "add", path: "/spec/list/0", value: 0 }, { op: "remove", path: "/spec/list/1" }] },
@@ -476,7 +484,7 @@ async () => {
     difference: difference(yamlLines({ a: 1, b: 2, c: 3 }), yamlLines({ a: 1, b: 4, c: 3 })).map((line) => line.sign + line.text),
     gap: difference(yamlLines({ a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7 }), yamlLines({ a: 9, b: 2, c: 3, d: 4, e: 5, f: 6, g: 9 })).map((line) => line.text),
     natural: ["web-10", "web-2", "web-1"].sort(naturally), nodes: [node({ unschedulable: true, taints: [{}] }), node({ taints: [{}] }), node({})],
-    services: [service(0), service(1), service(undefined)], causes: causes.map((each) => [each.object.name, each.affected.map(({ name }) => name)]),
+    services: [service(0), service(1), service(undefined)], ranked: ranked.map(({ object }) => object.name), causes: causes.map((each) => [each.object.name, each.affected.map(({ name }) => name)]),
     written: written.map(({ field, before, after }) => [field, before ?? null, after ?? null]),
     distinct: new Set(hues(people)).size, isSame: hues([...people, "system:node:a"]).join() === hues([...people].reverse()).join(),
     interest: inOrderOfInterest(["system:node:a", "system:serviceaccount:shop:job", "ann"], new Map([["system:node:a", 9], ["ann", 5], ["system:serviceaccount:shop:job", 1]])),
@@ -511,6 +519,7 @@ async def test_rules_of_trees_and_states(client):
         "nodes": ["Ready, cordoned", "Ready, tainted", "Ready"],
         "services": ["No endpoints", "NodePort", "NodePort"],
         "causes": [["alone", ["c"]], ["a", ["b"]]],
+        "ranked": ["changed", "created", "many", "component", "managed"],
         "written": [["spec.a/b", 1, 2], ["spec.list[0]", None, 0], ["spec.list[1]", 1, None]],
         "distinct": 5,
         "isSame": True,
