@@ -7,9 +7,11 @@ import orjson
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.text_pairs import shortened_pair
 
 from .explanation import (
     MAX_ORIGINS,
+    MAX_VALUE,
     Explanation,
     LastWrite,
     Origin,
@@ -48,6 +50,8 @@ def _writes(origin: Origin, facts: Facts) -> Sequence[LastWrite]:
 
 def _last_write(write: ReadOnlyTree) -> LastWrite:
     author: Mapping[str, Any] = write.get("author") or {}
+    old, new = (orjson.dumps(write[name]).decode() if name in write else "" for name in ("before", "after"))
+    before, after = shortened_pair(old, new, MAX_VALUE)
     return LastWrite(
         revision=write["revision"],
         source=write.get("source") or "",
@@ -56,8 +60,8 @@ def _last_write(write: ReadOnlyTree) -> LastWrite:
         user=author.get("user") or "",
         program=author.get("manager") or str(author.get("agent") or "").partition(" ")[0],
         verb="/".join(filter(None, (author.get("verb"), author.get("subresource")))),
-        before=json_text(write["before"]) if "before" in write else "",
-        after=json_text(write["after"]) if "after" in write else "",
+        before=before,
+        after=after,
     )
 
 

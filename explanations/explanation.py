@@ -11,6 +11,7 @@ from msgspec import Struct
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import CONTROL
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.component_base.text_pairs import shortened_pair
 
 from .commands import log_command
 from .facts import DryRun, FieldPath, Member, WritesOf
@@ -207,8 +208,7 @@ def field_text(path: FieldPath) -> str:
 
 def json_text(value: Any) -> str:
     """Return a value as JSON on one line, of limited length."""
-    text = orjson.dumps(value).decode()
-    return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 3]}..."
+    return shortened_pair(orjson.dumps(value).decode(), "", MAX_VALUE)[0]
 
 
 def _shorten(value: Any) -> Any:

@@ -11,6 +11,7 @@ import yaml
 from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.component_base.text_pairs import shortened_pair
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 _NAMING_FIELDS: Final = ("name", "type")
@@ -30,7 +31,8 @@ class FieldChange(Struct, frozen=True):
     def __str__(self) -> str:
         if self.before is ABSENT:
             return f"{self.path}: {show(self.after)}"
-        return f"{self.path}: {show(self.before)} -> {show(self.after)}"
+        before, after = shortened_pair(_text(self.before), _text(self.after), MAX_VALUE)
+        return f"{self.path}: {before} -> {after}"
 
 
 def values_of(tree: ReadOnlyTree | None) -> Mapping[str, Any]:
@@ -61,10 +63,11 @@ def only_fields(tree: ReadOnlyTree, fields: AbstractSet[str]) -> ReadOnlyTree:
 
 
 def show(value: Any) -> str:
-    if value is ABSENT:
-        return "(not set)"
-    text = orjson.dumps(value).decode()
-    return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 3]}..."
+    return shortened_pair(_text(value), "", MAX_VALUE)[0]
+
+
+def _text(value: Any) -> str:
+    return "(not set)" if value is ABSENT else orjson.dumps(value).decode()
 
 
 def unified_diff(
