@@ -1,5 +1,6 @@
 """Why a pod is not scheduled, not started, not ready, restarting, evicted or ended."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
@@ -15,7 +16,7 @@ from .assumptions import assumed_evidence, assumed_remedies, assumed_text
 from .commands import kubectl
 from .containers import Container, Finding, containers_of, explain_container, explain_end
 from .explanation import Evidence, Explanation, Origin, Remedy, unknown
-from .facts import Facts
+from .facts import Facts, Member
 from .owners import changed_in, template_origin
 from .partitions import explain_cut_off
 from .records import condition_evidence, find_condition, find_events
@@ -32,6 +33,31 @@ _REJECTED: Final = {
     "PodOSSelectorNodeLabelDoesNotMatch": ("os",),
 }
 """The fields of a pod's spec for which a kubelet rejects it, by the reason of its failure."""
+_NAMED: Final = Member("")
+"""The member that a message names."""
+_EVICTIONS: Final[Sequence[tuple[re.Pattern[str], tuple[str | Member, ...], str]]] = (
+    (
+        re.compile(r"Container (\S+) exceeded its local ephemeral storage limit"),
+        ("containers", _NAMED, "resources", "limits", "ephemeral-storage"),
+        "Raise limits.ephemeral-storage of the container {0}, or let it write less",
+    ),
+    (
+        re.compile(r"ephemeral local storage usage exceeds the total limit of containers (\S+)\."),
+        ("containers",),
+        "Raise limits.ephemeral-storage of the containers above {0}, or let them write less",
+    ),
+    (
+        re.compile(r'EmptyDir volume "([^"]+)" exceeds the limit'),
+        ("volumes", _NAMED, "emptyDir", "sizeLimit"),
+        "Raise sizeLimit of the volume {0}, or let the containers write less into it",
+    ),
+    (
+        re.compile(r"The node was low on resource: ([\w-]+)"),
+        ("containers",),
+        "Let the containers request as much {0} as they use, since pods that use more are evicted first",
+    ),
+)
+"""The messages of evictions, with the field of the pod's spec that they are about, and what to change."""
 RECENT: Final = timedelta(minutes=10)
 """How long the end of a container is a problem of a pod that is ready again: the back-off of a kubelet is reset then."""
 
@@ -82,10 +108,15 @@ def _failed(pod: ReadOnlyTree, facts: Facts) -> Explanation:
         cause = f"the pod was evicted: {message}" if reason == "Evicted" else f"the pod failed: {reason}"
         if reason != "Evicted" and message:
             cause += f": {message}"
-        rejected = [template_origin(pod, facts, *_REJECTED[reason])] if reason in _REJECTED else []
-        remedies = [Remedy(text=f"Change {each.path[-1]} in {changed_in(pod)}.") for each in rejected]
+        origins = [template_origin(pod, facts, *_REJECTED[reason])] if reason in _REJECTED else []
+        remedies = [Remedy(text=f"Change {each.path[-1]} in {changed_in(pod)}.") for each in origins]
+        for pattern, path, text in _EVICTIONS if reason == "Evicted" else ():
+            if (found := pattern.search(message or "")) is not None:
+                names = [Member(found[1]) if step is _NAMED else step for step in path]
+                origins.append(template_origin(pod, facts, *names))
+                remedies.append(Remedy(text=f"{text.format(found[1])}, in {changed_in(pod)}."))
         return Explanation(
-            cause=cause, evidence=evidence, remedies=[*remedies, *_replacement(pod)], origins=rejected
+            cause=cause, evidence=evidence, remedies=[*remedies, *_replacement(pod)], origins=origins
         )
     if disruption is not None and disruption.get("status") == "True":
         cause = f"the pod was disrupted: {disruption.get('reason')}: {disruption.get('message')}"

@@ -9,6 +9,7 @@ from mockube.explanations.facts import (
     DependentsOf,
     EventsOf,
     Facts,
+    Member,
     NotCollected,
     ObjectsOf,
     WatchersOf,
@@ -284,6 +285,39 @@ def test_evicted_pod():
     found = explained(pod_of(status=status))
     assert found.cause == "the pod was evicted: The node was low on resource: memory."
     assert commands(found) == ["kubectl -n default delete pod/web"]
+
+
+@pytest.mark.parametrize(
+    ("message", "path", "remedy"),
+    [
+        (
+            'Container c exceeded its local ephemeral storage limit "5Mi". ',
+            ("containers", Member("c"), "resources", "limits", "ephemeral-storage"),
+            "Raise limits.ephemeral-storage of the container c",
+        ),
+        (
+            "Pod ephemeral local storage usage exceeds the total limit of containers 5Mi. ",
+            ("containers",),
+            "Raise limits.ephemeral-storage of the containers above 5Mi",
+        ),
+        (
+            'Usage of EmptyDir volume "data" exceeds the limit "5Mi". ',
+            ("volumes", Member("data"), "emptyDir", "sizeLimit"),
+            "Raise sizeLimit of the volume data",
+        ),
+        (
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 2Mi. ",
+            ("containers",),
+            "Let the containers request as much memory as they use",
+        ),
+        ("Another reason.", None, None),
+    ],
+)
+def test_eviction_names_what_to_change(message, path, remedy):
+    found = explained(pod_of(status={"phase": "Failed", "reason": "Evicted", "message": message}))
+    assert [each.path for each in found.origins] == ([] if path is None else [("spec", *path)])
+    texts = [each.text for each in found.remedies if not each.command]
+    assert texts == [] if remedy is None else texts[0].startswith(remedy)
 
 
 def test_pod_of_a_node_that_is_gone_or_not_ready():
