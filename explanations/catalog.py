@@ -20,6 +20,7 @@ from .gateways import CLASSES as GATEWAY_CLASSES
 from .gateways import GATEWAYS, ROUTES, explain_gateway, explain_gateway_class, explain_route
 from .ingresses import INGRESSES, explain_ingress
 from .jobs import explain_cron_job, explain_job
+from .network_policies import POLICIES, explain_policy
 from .others import (
     AUTOSCALERS,
     DEFINITIONS,
@@ -31,6 +32,7 @@ from .others import (
 from .owners import DAEMON_SETS, DEPLOYMENTS, JOBS, REPLICA_SETS, STATEFUL_SETS
 from .partitions import explain_fault
 from .pods import explain_pod
+from .role_bindings import BINDINGS, explain_binding
 from .services import SLICES, explain_service, explain_slice
 from .volumes import CLAIMS
 from .workloads import (
@@ -60,6 +62,8 @@ EXPLAINERS: Final[Mapping[GroupResource, Callable[[ReadOnlyTree, Facts], Explana
     AUTOSCALERS: explain_autoscaler,
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): explain_signing_request,
     DEFINITIONS: explain_definition,
+    POLICIES: explain_policy,
+    **dict.fromkeys(BINDINGS, explain_binding),
     DEPLOYMENTS: explain_deployment,
     STATEFUL_SETS: explain_stateful_set,
     DAEMON_SETS: explain_daemon_set,

@@ -45,8 +45,11 @@ def explain_service(service: ReadOnlyTree, facts: Facts) -> Explanation:
     )
     selector = spec.get("selector")
     if addresses:
-        return _missing_port(service, _matching(service, facts), facts) or _reachable(
-            service, addresses, facts
+        pods = _matching(service, facts)
+        return (
+            _missing_port(service, pods, facts)
+            or _undeclared_port(service, pods, facts)
+            or _reachable(service, addresses, facts)
         )
     if not selector:
         return _without_selector(service, facts)
@@ -245,12 +248,7 @@ def _missing_port(service: ReadOnlyTree, pods: Sequence[ReadOnlyTree], facts: Fa
         for port in service["spec"].get("ports") or ()
         if isinstance(port.get("targetPort"), str)
     ]
-    names = {
-        port.get("name")
-        for pod in pods
-        for container in (*pod["spec"]["containers"], *(pod["spec"].get("initContainers") or ()))
-        for port in container.get("ports") or ()
-    }
+    names = {port.get("name") for container in _containers(pods) for port in container.get("ports") or ()}
     missing = [target for target in targets if pods and target not in names]
     if not missing:
         return None
@@ -265,7 +263,42 @@ def _missing_port(service: ReadOnlyTree, pods: Sequence[ReadOnlyTree], facts: Fa
     )
 
 
-def _named_ports(service: ReadOnlyTree, target: str, pods: Sequence[ReadOnlyTree]) -> Iterator[Remedy]:
+def _containers(pods: Sequence[ReadOnlyTree]) -> Iterator[ReadOnlyTree]:
+    """Yield the containers of pods that can have a port of a Service: also sidecars."""
+    for pod in pods:
+        yield from pod["spec"]["containers"]
+        for container in pod["spec"].get("initContainers") or ():
+            if container.get("restartPolicy") == "Always":
+                yield container
+
+
+def _undeclared_port(service: ReadOnlyTree, pods: Sequence[ReadOnlyTree], facts: Facts) -> Explanation | None:
+    """Say of a Service without a port that its pods declare, although all of their containers declare some: nobody may listen there."""
+    containers = [*_containers(pods)]
+    targets = [port.get("targetPort") for port in service["spec"].get("ports") or ()]
+    numbers = {port["containerPort"] for each in containers for port in each.get("ports") or ()}
+    declares_all = all(each.get("ports") for each in containers)
+    if not (targets and containers and declares_all) or any(
+        isinstance(target, str) or target in numbers for target in targets
+    ):
+        return None
+    declared = ", ".join(map(str, sorted(numbers)))
+    return Explanation(
+        state="Unknown",
+        cause=f"no container of its pods declares the port {targets[0]}, which is its targetPort: if no program listens there, "
+        "connections are refused",
+        evidence=[
+            Evidence(text=f"targetPort is {targets[0]}", source="spec.ports"),
+            Evidence(text=f"containerPort is {declared}", source="spec.containers of the pods"),
+        ],
+        remedies=[*_named_ports(service, targets[0], pods)],
+        origins=[Origin.of(service, "spec", "ports"), template_origin(pods[0], facts, "containers")],
+    )
+
+
+def _named_ports(
+    service: ReadOnlyTree, target: str | int | None, pods: Sequence[ReadOnlyTree]
+) -> Iterator[Remedy]:
     """Yield the change of a targetPort to the first port of the pods."""
     ports = [port for container in pods[0]["spec"]["containers"] for port in container.get("ports") or ()]
     if ports:

@@ -40,6 +40,9 @@ GROUPS = {
     "CustomResourceDefinition": "apiextensions.k8s.io",
     "RoleBinding": "rbac.authorization.k8s.io",
     "ClusterRoleBinding": "rbac.authorization.k8s.io",
+    "Role": "rbac.authorization.k8s.io",
+    "ClusterRole": "rbac.authorization.k8s.io",
+    "NetworkPolicy": "networking.k8s.io",
     "ValidatingAdmissionPolicy": "admissionregistration.k8s.io",
     "ValidatingWebhookConfiguration": "admissionregistration.k8s.io",
 }

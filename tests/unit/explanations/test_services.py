@@ -72,6 +72,10 @@ def select(text):
 
 
 MISSING_PORT = "Explained: no container of its pods has a port named http, which is its targetPort"
+UNDECLARED_PORT = (
+    "Unknown: no container of its pods declares the port 81, which is its targetPort: if no program listens there, connections are "
+    "refused"
+)
 NAME_PORT = "- Or name a port of a container http."
 PORT_ORIGINS = ["@ service/web spec.ports", "@ pod/p spec.containers"]
 BALANCED = service(type="LoadBalancer", selector=None)
@@ -93,6 +97,31 @@ SERVICES = {
             endpoints(address("10.0.0.4"), of="other"),
         ],
         ["NoProblem: it has 2 ready addresses"],
+    ),
+    "no container declares its port": (
+        thing("Service", "web", spec={"selector": WEB, "ports": [{"port": 80, "targetPort": 81}]}),
+        [
+            pod(container=ports(80, 8080), initContainers=[{"name": "i"}]),
+            endpoints(address("10.0.0.1")),
+        ],
+        [
+            UNDECLARED_PORT,
+            """- kubectl -n default patch service/web --type=merge -p '{"spec":{"ports":[{"port":80,"targetPort":80}]}}'""",
+            *PORT_ORIGINS,
+        ],
+    ),
+    "a container that declares no port may have any": (
+        thing("Service", "web", spec={"selector": WEB, "ports": [{"port": 80, "targetPort": 81}]}),
+        [
+            pod(container=ports(80), initContainers=[{"name": "s", "restartPolicy": "Always"}]),
+            endpoints(address("10.0.0.1")),
+        ],
+        ["NoProblem: it has 1 ready address"],
+    ),
+    "the port is declared": (
+        thing("Service", "web", spec={"selector": WEB, "ports": [{"port": 80, "targetPort": 81}]}),
+        [pod(container=ports(81)), endpoints(address("10.0.0.1"))],
+        ["NoProblem: it has 1 ready address"],
     ),
     "one address": (
         service(selector=None),
@@ -153,7 +182,7 @@ SERVICES = {
     "addresses are not written yet": (service(), [pod(container=ports(http=80))], [UNWRITTEN]),
     "the port of a sidecar": (
         service(),
-        [pod(initContainers=[{"name": "i", "image": "x", **ports(http=80)}])],
+        [pod(initContainers=[{"name": "i", "image": "x", "restartPolicy": "Always", **ports(http=80)}])],
         [UNWRITTEN],
     ),
     "no port of that name, but another one": (
