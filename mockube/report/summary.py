@@ -107,15 +107,33 @@ LEVELS: Final = tuple(accumulate(_CUTS, lambda limits, cut: replace(limits, **cu
 """For a text of limited size: the first one that fits is taken."""
 
 
+_MORE_CAUSES: Final = 8
+
+
 def fitted(
     recording: Recording, write: Callable[[Tree], str], *, writes: Writes | None = None, more: str = ""
 ) -> str:
-    """Return the text of the most detailed summary that is not too large, or the shortest one; `more` says where what is left out is."""
-    text, writes = "", writes or Writes(recording.changes)
+    """Return the text of the most detailed summary that is not too large, or the shortest one; `more` says where what is left out is.
+
+    The room that is left is for more causes.
+    """
+    writes = writes or Writes(recording.changes)
+
+    def written(limits: Limits) -> str:
+        return write(summarize(recording, limits, writes=writes, more=more))
+
+    text = ""
     for limits in LEVELS:
-        text = write(summarize(recording, limits, writes=writes, more=more))
+        text = written(limits)
         if len(text.encode()) <= MAX_TEXT:
             break
+    else:
+        return text
+    for problems in range(limits.problems + _MORE_CAUSES, FULL.problems + 1, _MORE_CAUSES):
+        longer = written(replace(limits, problems=problems))
+        if longer == text or len(longer.encode()) > MAX_TEXT:
+            break
+        text = longer
     return text
 
 

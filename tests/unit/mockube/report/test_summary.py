@@ -232,6 +232,22 @@ def test_texts_of_a_cluster_are_no_markup():
     assert "````text\nit ends\n```\n</script>\n````" in fenced
 
 
+def test_room_that_is_left_is_for_more_causes():
+    def text_of(count, length):
+        objects = [tree_of("ConfigMap", f"web-{number}") for number in range(count)]
+        causes = [
+            explanation(each, f"{chr(97 + place % 26) * 5} {'x' * length}{place}")
+            for place, each in enumerate(objects)
+        ]
+        return WRITERS[".md"](recording(objects={"configmaps": objects}, explanations=causes))
+
+    assert text_of(50, 60).count("### ") == 50
+    assert "causes of objects that are not healthy are left out" not in text_of(50, 60)
+    cut = text_of(50, 400)
+    assert "left out" in cut
+    assert MAX_TEXT * 0.7 < len(cut.encode()) <= MAX_TEXT
+
+
 @pytest.mark.parametrize("suffix", [".md", ".json"])
 def test_text_has_at_most_20_kib_and_says_what_is_left_out(suffix):
     text = WRITERS[suffix](large())
