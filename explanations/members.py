@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import PODS
+from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.counted import counted
 
@@ -14,7 +15,7 @@ from .assumptions import assumed_evidence, assumed_remedies, assumed_text
 from .explanation import Evidence, Explanation, ObjectName, Related, unknown
 from .facts import Facts
 from .owners import template_origin
-from .pods import explain_pod
+from .pods import RECENT, explain_pod
 from .records import condition_evidence, find_events, true_condition
 from .refusals import in_cluster, refusal_of
 
@@ -46,9 +47,10 @@ class Members:
         return [pod for pod in self.pods if not conditions.is_true(pod, "Ready")]
 
     def all_ready(self, cause: str, *evidence: Evidence) -> Explanation:
-        """Explain a workload whose pods are ready, which of them are so by assumption, and which were started again."""
-        restarted = [pod for pod in self.pods if _is_restarted(pod)][:MAX_EXPLAINED]
-        for pod in restarted:
+        """Explain a workload whose pods are ready, which of them are so by assumption, and which were started again, or replaced."""
+        failed = [pod for pod in reversed(self.failed) if self._has_ended_lately(pod)]
+        restarted = [pod for pod in self.pods if _is_restarted(pod)]
+        for pod in [*failed, *restarted][:MAX_EXPLAINED]:
             found = explain_pod(pod, self._facts)
             if found.state == "Explained":
                 return replace(
@@ -63,6 +65,11 @@ class Members:
             evidence=[*evidence, *[*assumed_evidence(self.pods)][:MAX_EXPLAINED]],
             remedies=[*assumed_remedies(self.pods)],
         )
+
+    def _has_ended_lately(self, pod: ReadOnlyTree) -> bool:
+        times = [each.get("lastTransitionTime") or "" for each in conditions.of(pod)]
+        ended = max(times, default="")
+        return bool(ended) and self._facts.now - parse_time(ended) <= RECENT
 
     def explain(self, replicas: int, subject: str) -> Explanation | None:
         """Explain pods that are not ready, or that are missing; None if the pods are as they should be."""

@@ -79,6 +79,22 @@ def test_deployment_scaled_to_zero_names_last_write_of_its_replicas():
     assert (last.user, last.program, last.before, last.after) == ("ada", "kubectl/v1.37.2", "3", "0")
 
 
+@pytest.mark.parametrize(
+    ("ended", "is_named"),
+    [("2026-01-31T11:50:00Z", True), ("2026-01-31T11:49:59Z", False), (None, False)],
+)
+def test_workload_whose_pod_was_just_evicted_and_replaced_names_why(ended, is_named):
+    conditions = [condition("Ready", "False") | {"lastTransitionTime": ended}] if ended else []
+    evicted = {"phase": "Failed", "reason": "Evicted", "message": "memory", "conditions": conditions}
+    owner = deployment(complete(1), replicas=1)
+    created = replica_set(owner)
+    found = explained(owner, created, *pods_of(created, READY, evicted))
+    assert found.cause == "all 1 pods are updated and available" + (
+        "; web-1-1: the pod was evicted: memory" if is_named else ""
+    )
+    assert [str(each.object) for each in found.related] == (["pod/web-1-1"] if is_named else [])
+
+
 def test_deployment_whose_pods_are_not_ready():
     owner = deployment({"replicas": 2})
     created = replica_set(owner)
