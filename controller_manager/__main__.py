@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Final
 
 from mockube.client.kubeconfig import KubeconfigError
 from mockube.component_base import klog, loop
@@ -24,8 +25,9 @@ from .serve import ManagerFailed, serve
 
 LOG = logging.getLogger(__name__)
 
-GC_THRESHOLDS = (50_000, 20, 100)
-"""High thresholds of the garbage collector, because traversing caches of many small objects is expensive."""
+_NEVER: Final = 2**31 - 1
+GC_THRESHOLDS: Final = (50_000, _NEVER, _NEVER)
+"""The garbage collector examines each object once, while it is young: a collection of older ones would stop all controllers for 0.1 s and more."""
 
 
 def preload(arguments: Sequence[str]) -> None:

@@ -42,8 +42,8 @@ _PROGRAM_SIZE: Final = 1 << 20
 
 class _Record(Struct):
     cpu: CpuRecord = field(default_factory=CpuRecord)
-    filled: dict[int, float] = field(default_factory=dict)
-    """The memory of the commands that run in real time, by the id of each."""
+    filled: dict[object, float] = field(default_factory=dict)
+    """The memory of the commands that run in real time."""
     in_volumes: int = 0
     """The bytes that the present run has written into volumes in memory, which count as its own."""
     kill: ContainerKill | None = None
@@ -86,19 +86,20 @@ class ContainerLoads:
         limit = limit_of(pod, container, "memory")
         bound = node_memory if limit is None else min(limit, node_memory)
 
+        command = object()
+
         def available() -> float:
             computed = self._computed_usage(pod, container)
-            others = sum(size for command, size in record.filled.items() if command != id(memory))
+            others = sum(size for other, size in record.filled.items() if other is not command)
             return bound - others - record.in_volumes - (0.0 if computed is None else computed.memory)
 
         def note(size: float) -> None:
             if size:
-                record.filled[id(memory)] = size
+                record.filled[command] = size
             else:
-                record.filled.pop(id(memory), None)
+                record.filled.pop(command, None)
 
-        memory = Memory(available, note)
-        return memory
+        return Memory(available, note)
 
     def forget_volumes(self, pod: ReadOnlyTree, name: str) -> None:
         """Note that a new run of a container has written nothing into volumes in memory."""

@@ -32,7 +32,7 @@ from .state import (
     OutputPipe,
     ShellExit,
 )
-from .streams import SIGPIPE_CODE, CaptureStream, NullStream, ShellPipe
+from .streams import SIGPIPE_CODE, CaptureStream, NullStream, open_pipe
 from .syntax import (
     ArithmeticCommand,
     ArithmeticFor,
@@ -114,13 +114,13 @@ class Interpreter(CompoundCommands):
 
     def open_output_pipe(self, script: Command) -> str:
         processes = self.process.processes
-        pipe = ShellPipe(self.process.host, processes)
-        descriptors = {**self.descriptors, 0: pipe.reader}
+        reader, writer = open_pipe(self.process.host, processes)
+        descriptors: dict[int, DescriptorStream] = {**self.descriptors, 0: reader}
         shell = self.subshell(descriptors)
         shell.owns_process = True
         child = processes.start([part_name(script)], shell.run_to_end(script), descriptors)
         number = self.free_descriptor()
-        self.descriptors[number] = pipe.writer
+        self.descriptors[number] = writer
         running = [pipe for pipe in self.output_pipes if pipe.child.code is None]
         self.output_pipes = [*running, OutputPipe(self.pipes_opened, number, child)]
         self.pipes_opened += 1
@@ -271,8 +271,7 @@ class Interpreter(CompoundCommands):
             if source is not None:
                 descriptors[0] = source
             if index < len(commands) - 1:
-                pipe = ShellPipe(self.process.host, processes)
-                descriptors[1], source = pipe.writer, pipe.reader
+                source, descriptors[1] = open_pipe(self.process.host, processes)
             shell = self.subshell(descriptors)
             shell.owns_process, shell.whole_command = True, part
             children.append(

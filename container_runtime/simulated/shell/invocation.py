@@ -48,7 +48,10 @@ def run_command(host: Host, argv: Sequence[str], environment: Mapping[str, str],
         descriptors=container_descriptors(host),
         processes=scheduler,
     )
-    return (yield from scheduler.run(argv, _start(process), process.descriptors))
+    try:
+        return (yield from scheduler.run(argv, _start(process), process.descriptors))
+    finally:
+        host.drop_command(scheduler.interrupt)
 
 
 def _start(process: Process) -> Run:

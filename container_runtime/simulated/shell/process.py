@@ -323,6 +323,11 @@ class Host(Struct, kw_only=True):
         self.find_others, self.pid = find_others, 0
         self.pid = self.first_pid
 
+    def drop_command(self, interrupt: Callable[[], None]) -> None:
+        """Keep nothing of a command that has ended, unless another one runs."""
+        if self.interrupt == interrupt:
+            self.send_signal, self.listed_processes, self.interrupt = lambda _: None, tuple, lambda: None
+
     @property
     def is_first(self) -> bool:
         """Whether the first process of a command is that of its namespace."""

@@ -384,6 +384,8 @@ class ProcessScheduler:
         finally:
             for process in self._processes:
                 process.execution.close()
+            self._processes.clear()
+            self.current = None
         return first.code
 
     def _sleep(self) -> Run:

@@ -3,6 +3,7 @@
 from collections.abc import Generator, Mapping
 from contextlib import suppress
 from typing import Final
+from weakref import ReferenceType, ref
 
 from mockube.container_runtime.simulated.network import open_sockets
 
@@ -252,7 +253,7 @@ class FileStream:
 
 
 class PipeReader(_ReadOnly):
-    def __init__(self, pipe: "ShellPipe") -> None:
+    def __init__(self, pipe: "_Pipe") -> None:
         self._pipe = pipe
 
     def is_ready(self) -> bool:
@@ -275,7 +276,7 @@ class PipeReader(_ReadOnly):
 
 
 class PipeWriter(_WriteOnly):
-    def __init__(self, pipe: "ShellPipe") -> None:
+    def __init__(self, pipe: "_Pipe") -> None:
         self._pipe = pipe
 
     def write(self, data: bytes) -> Steps:
@@ -301,21 +302,30 @@ def is_read_by_program(process: Process) -> bool:
     return isinstance(process.descriptors.get(1), (PipeWriter, CaptureStream))
 
 
-class ShellPipe:
+class _Pipe:
     """A pipe between processes; a write of up to `PIPE_SIZE` is not split, so that it may hold nearly twice as much."""
+
+    reader: ReferenceType[PipeReader]
+    writer: ReferenceType[PipeWriter]
 
     def __init__(self, host: Host, processes: ProcessTable) -> None:
         self.host = host
         self.buffer = bytearray()
-        self.reader = PipeReader(self)
-        self.writer = PipeWriter(self)
         self._processes = processes
 
     def has_writer(self) -> bool:
-        return self._processes.holds(self.writer)
+        return (writer := self.writer()) is not None and self._processes.holds(writer)
 
     def has_reader(self) -> bool:
-        return self._processes.holds(self.reader)
+        return (reader := self.reader()) is not None and self._processes.holds(reader)
+
+
+def open_pipe(host: Host, processes: ProcessTable) -> tuple[PipeReader, PipeWriter]:
+    """Return the ends of a new pipe between processes."""
+    pipe = _Pipe(host, processes)
+    reader, writer = PipeReader(pipe), PipeWriter(pipe)
+    pipe.reader, pipe.writer = ref(reader), ref(writer)
+    return reader, writer
 
 
 def read_line(stream: DescriptorStream, limit: int, delimiter: bytes = b"\n") -> Data:

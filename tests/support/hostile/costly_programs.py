@@ -4,6 +4,7 @@ import asyncio
 import gc
 from datetime import UTC, datetime
 from math import inf
+from time import process_time
 
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.container_runtime.simulated.client_pace import ClientPace
@@ -14,6 +15,7 @@ from mockube.container_runtime.simulated.shell.memory import Memory, OutOfMemory
 from mockube.container_runtime.simulated.shell.process import Host, UnknownProgram
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
+from mockube.controller_manager.__main__ import GC_THRESHOLDS
 from tests.support.event_loop import yield_to_loop
 from tests.support.hostile.loop_time import measuring_callbacks
 from tests.support.instant_clock import InstantClock
@@ -143,7 +145,11 @@ FILES = {
 
 def longest_stall(argv, turns, files=None):
     """Return the seconds of CPU time for which a program uses the loop at most in one of its turns, of which it gets so many."""
-    return run_for(argv, turns, files)[1]
+    gc.disable()
+    try:
+        return run_for(argv, turns, files)[1]
+    finally:
+        gc.enable()
 
 
 def run_for(argv, turns, files=None):
@@ -180,9 +186,27 @@ def run_for(argv, turns, files=None):
         assert isinstance(ended, expected), (argv, ended)
         return ended, slices.max_seconds
 
-    gc.disable()
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        return runner.run(run())
+
+
+def longest_collection(argv, turns):
+    """Return the longest CPU time of a collection of garbage in the manager while a program runs for so many turns."""
+    began, longest, before = 0.0, 0.0, gc.get_threshold()
+
+    def measure(phase, _):
+        nonlocal began, longest
+        if phase == "start":
+            began = process_time()
+        else:
+            longest = max(longest, process_time() - began)
+
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+    gc.callbacks.append(measure)
     try:
-        with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
-            return runner.run(run())
+        run_for(argv, turns)
     finally:
-        gc.enable()
+        gc.callbacks.remove(measure)
+        gc.set_threshold(*before)
+    return longest

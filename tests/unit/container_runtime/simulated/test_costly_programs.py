@@ -20,7 +20,12 @@ from mockube.container_runtime.simulated.work_turns import next_turn
 from mockube.container_runtime.streams import StreamsClosed
 from tests.support.container_runtimes import ClientStreams
 from tests.support.event_loop import yield_to_loop
-from tests.support.hostile.costly_programs import costly_program, longest_stall, run_for
+from tests.support.hostile.costly_programs import (
+    costly_program,
+    longest_collection,
+    longest_stall,
+    run_for,
+)
 from tests.support.images import IMAGES
 from tests.support.instant_clock import InstantClock
 from tests.support.running_containers import Cluster, shell
@@ -180,6 +185,19 @@ def test_5000_random_costly_programs_share_the_loop(start):
 def test_processes_that_keep_too_much_end_as_without_memory(script, monkeypatch):
     monkeypatch.setattr(limits, "MAX_KEPT", 4 << 20)
     assert isinstance(run_for(["bash", "-c", script], 40_000)[0], OutOfMemory)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "script",
+    [
+        'set -- $(seq 1 150000); while :; do set -- "$@"; done',
+        'a=($(seq 1 150000)); for i in 1 2 3 4 5 6; do b=("${a[@]/1/2}"); done',
+        "for i in $(seq 1 100000); do (sleep $i) & done; wait",
+    ],
+)
+def test_the_garbage_of_a_costly_script_is_collected_in_parts(script):
+    assert longest_collection(["bash", "-c", script], 6_000) < BOUND
 
 
 @pytest.mark.thorough

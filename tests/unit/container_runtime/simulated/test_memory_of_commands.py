@@ -1,5 +1,9 @@
 """Commands that keep more than their container has memory for end it, and fork bombs end as on a node; none of them stops other tasks."""
 
+import gc
+import weakref
+from datetime import UTC, datetime
+
 import pytest
 
 from judges.differential.shell.shells import run_simulated
@@ -7,6 +11,10 @@ from mockube.apimachinery.quantity import from_json
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.simulated import predictions
 from mockube.container_runtime.simulated.shell import limits
+from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
+from mockube.container_runtime.simulated.shell.invocation import run_command
+from mockube.container_runtime.simulated.shell.process import Host
+from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from tests.support.images import IMAGES
 from tests.support.running_containers import Cluster, shell
 
@@ -24,6 +32,23 @@ async def end_of(container, *, memory="64Mi"):
         if cluster.end() is not None:
             return cluster.end().code, cluster.end().reason
     return None
+
+
+@pytest.mark.parametrize(
+    "script", ["sleep 1 & sleep 2", "seq 3 | cat", "trap 'echo b' EXIT; f() { sleep 1; }; f & wait; exit 3"]
+)
+def test_command_that_has_ended_leaves_nothing_to_the_garbage_collector(script):
+    files = FileSystem({"/dev/null": FileEntry(data=b"")})
+    host = Host(name="pod", files=files, now=lambda: datetime(2030, 1, 1, tzinfo=UTC), programs=PROGRAMS)
+    remaining = weakref.ref(files)
+    gc.disable()
+    try:
+        for _ in run_command(host, ["bash", "-c", script], {}):
+            pass
+        del host, files
+        assert remaining() is None
+    finally:
+        gc.enable()
 
 
 def python(script):
@@ -84,8 +109,8 @@ async def test_list_of_python_that_is_only_too_large_to_be_stored(script):
     ("arguments", "sent", "output"),
     [
         ("abc xyz", "aabbcc\n", "xxyyzz\n"),
-        ("-s ab", "a" * 70_000 + "b" * 70_000, "ab"),
-        ("-d é", "é" * 70_000 + "x", "x"),
+        ("-s ab", "a" * 65_000 + "b" * 65_000, "ab"),
+        ("-d é", "é" * 65_000 + "x", "x"),
         ("-cs a-z '\\n'", "ab  cd", "ab\ncd"),
     ],
 )
