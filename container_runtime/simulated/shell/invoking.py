@@ -42,6 +42,8 @@ _FILES_OF_SYSTEMS: Final = frozenset(
     ["/etc/group", "/etc/hostname", "/etc/hosts", "/etc/os-release", "/etc/passwd", "/etc/resolv.conf"]
 )
 _BLANKS: Final = re.compile(r"[ \t]+")
+_MAX_CHARACTER: Final = 4
+"""The bytes of a character at most."""
 _POINTER: Final = 9
 """The bytes that an argument takes beside its text."""
 _FOLDERS: Final = frozenset(DEFAULT_PATH.split(":"))
@@ -86,11 +88,14 @@ def find_program(process: Process, shell: str = "sh", *, is_builtin: bool = Fals
 def _is_too_long(process: Process) -> bool:
     """Return whether the kernel does not execute a program, because of its arguments and variables."""
     arguments, variables = process.argv, process.environment
-    values = variables.values()
-    size = sum(map(len, arguments)) + sum(map(len, variables)) + sum(map(len, values))
-    if size + _POINTER * (len(arguments) + len(variables)) > limits.MAX_ARGUMENTS:
-        return True
-    return size >= limits.MAX_ARGUMENT and max(map(len, (*arguments, *values))) >= limits.MAX_ARGUMENT
+    texts = [*arguments, *variables, *variables.values()]
+    if sum(map(len, texts)) + _POINTER * len(texts) < limits.MAX_ARGUMENT // _MAX_CHARACTER:
+        return False
+    sizes = [len(text.encode("utf-8", "surrogateescape")) for text in texts]
+    return (
+        max(sizes) >= limits.MAX_ARGUMENT
+        or sum(sizes) + _POINTER * (len(arguments) + len(variables)) > limits.MAX_ARGUMENTS
+    )
 
 
 def is_absent(process: Process, name: str) -> bool:

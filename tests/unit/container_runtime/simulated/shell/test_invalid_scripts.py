@@ -113,6 +113,12 @@ LONG = "x=$(printf '%0131072d' 1); "
         ),
         (f"{LONG}export x; env; echo $?", "sh", "sh: 1: env: Argument list too long\n", "126\n"),
         ("env -- $(seq 1 150000); echo $?", "sh", "sh: 1: env: Argument list too long\n", "126\n"),
+        (
+            "x=$(printf '%065537d' 1); env ${x//0/é}1; echo $?",
+            "sh",
+            "sh: 1: env: Argument list too long\n",
+            "126\n",
+        ),
         (f"{LONG}echo $x $(seq 1 100000) | wc -w", "sh", "", "100001\n"),
         (f"{LONG}: ${{x%1}}; x=${{x%1}}; sleep 0 $x; echo $?", "sh", "", "0\n"),
     ],
