@@ -41,7 +41,7 @@ PACKAGES = {
     "runtime": Package("container_runtime", 0.0, ("tests/contract/container_runtime", "tests/unit/kubelet")),
     "network": Package("network", 0.0, ("tests/unit/container_runtime/simulated", "tests/unit/publisher")),
     "publisher": Package("publisher", 0.9),
-    "explanations": Package("explanations", 0.55),
+    "explanations": Package("explanations", 0.9),
     "operators": Package("mockube/operators", 0.55),
 }
 

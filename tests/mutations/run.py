@@ -5,10 +5,12 @@ import math
 import os
 import resource
 import signal
+import tempfile
 import time
 import traceback
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -114,20 +116,23 @@ def unchanged(tests: Sequence[pytest.Item]) -> Work:
 
 
 def run_forked(work: Work) -> Outcome:
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        # It never returns: nothing of this process, such as pytest's report, may run twice.
-        try:
-            _run_here(work, writer)
-        except BaseException:  # noqa: BLE001 - it is printed
-            traceback.print_exc()
-        finally:
-            os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        lines = pipe.read().splitlines()
-    os.waitpid(child, 0)
+    # Processes of a test that a mutant leaves behind would keep a pipe open.
+    with tempfile.TemporaryFile() as file:
+        child = os.fork()
+        if child == 0:
+            # It never returns: nothing of this process, such as pytest's report, may run twice.
+            try:
+                os.setpgid(0, 0)
+                _run_here(work, file.fileno())
+            except BaseException:  # noqa: BLE001 - it is printed
+                traceback.print_exc()
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        file.seek(0)
+        lines = file.read().splitlines()
     outcomes = [msgspec.json.decode(line, type=Outcome) for line in lines]
     if outcomes and outcomes[-1].has_ended:
         return outcomes[-1]

@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TESTS = """
-import itertools, time
+import itertools, os, signal, time
 import pytest
 import subject
 
@@ -18,6 +18,12 @@ def test_subject():
         if subject.ends:
             break
     assert subject.is_right
+
+@pytest.mark.kills("leaves a process")
+def test_that_starts_a_process():
+    if not subject.is_tidy and not os.fork():
+        signal.pause()
+    assert subject.is_tidy
 
 def test_that_needs_time():
     end = time.process_time() + 1.1
@@ -36,7 +42,8 @@ def change(name, value):
     return lambda: setattr(subject, name, value)
 
 mutants = [
-    Mutant("nothing", lambda: None), Mutant("fails", change("is_right", False)), Mutant("loops", change("ends", False))
+    Mutant("nothing", lambda: None), Mutant("fails", change("is_right", False)), Mutant("loops", change("ends", False)),
+    Mutant("leaves a process", change("is_tidy", False)),
 ]
 outcomes = []
 subject_of_run = run.MarkedTests(mutants, [mutant.name for mutant in mutants], every_test=True)
@@ -51,7 +58,7 @@ for each in outcomes:
 @pytest.mark.slow
 def test_test_that_does_not_end_is_told_from_one_that_fails_and_from_slow_ones(tmp_path):
     """The last test needs more CPU time than that by which a fast one may be longer on a mutant."""
-    (tmp_path / "subject.py").write_text("is_right = ends = True\n")
+    (tmp_path / "subject.py").write_text("is_right = ends = is_tidy = True\n")
     (tmp_path / "pytest.ini").write_text(
         "[pytest]\nmarkers = kills\nasyncio_default_fixture_loop_scope = function\n"
     )
@@ -65,8 +72,9 @@ def test_test_that_does_not_end_is_told_from_one_that_fails_and_from_slow_ones(t
         timeout=60,
         check=False,
     )
-    assert run.stdout.splitlines()[-3:] == [
+    assert run.stdout.splitlines()[-4:] == [
         "nothing False True ",
         "fails True True test_subject",
         "loops True False test_subject",
+        "leaves a process True True test_that_starts_a_process",
     ], run.stdout + run.stderr
