@@ -80,9 +80,13 @@ def _key(
     """Return what explanations of one cause share: the field that they name first, or the object that they follow from."""
     status = explanations[index]
     for origin in status.get("origins", ())[:1]:
-        if origin["object"]["name"] == status["object"]["name"] and not _is_changed(origin):
+        if _is_changed(origin):
+            return _field(origin)
+        if origin["object"]["name"] == status["object"]["name"]:
             return _as_created(status, origin)
-        return _field(origin)
+        named = explanations[by_place.get(_place(origin["object"]), index)]
+        is_same = named is not status and [*map(_field, named.get("origins", ())[:1])] == [_field(origin)]
+        return _as_created(named, origin) if is_same else _field(origin)
     for related in status.get("related", ()):
         other = by_place.get(_place(related["object"]), index)
         cause = explanations[other]["cause"]

@@ -169,6 +169,24 @@ def test_pods_that_a_user_created_with_the_same_mistake_are_one_problem():
     ]
 
 
+def test_workload_and_its_pod_that_name_a_field_of_the_workload_are_one_problem():
+    def created(tree, cause, name="web", field="spec.template.spec.containers[c]"):
+        write = {"revision": 1, "type": "ADDED", "user": "ada", "program": "kubectl", "after": "{}"}
+        subject = {"kind": "Deployment", "apiVersion": "apps/v1", "namespace": "default", "name": name}
+        return explanation(tree, cause, origins=[{"object": subject, "field": field, "writes": [write]}])
+
+    found = [
+        created(tree_of("Deployment", "web"), "1 of 1 are not ready; web-a: it ends"),
+        created(tree_of("Pod", "web-a", owner="web"), "it ends"),
+        created(tree_of("Pod", "web-b", owner="web"), "it has no volume", field="spec.template.spec.volumes"),
+        created(tree_of("Pod", "other-a", owner="other"), "it has none", name="other"),
+    ]
+    problems = summarize(recording(explanations=found))["problems"]
+    assert [
+        (each["object"]["name"], [other["name"] for other in each.get("affected", ())]) for each in problems
+    ] == [("web-a", ["web"]), ("web-b", []), ("other-a", [])]
+
+
 def test_change_of_a_user_that_only_one_of_several_broken_objects_names_is_in_their_problem():
     def origin(name, user):
         write = {"revision": 1, "type": "MODIFIED", "user": user}
