@@ -21,6 +21,7 @@ from mockube.container_runtime.behavior import (
 )
 from mockube.container_runtime.config.environment import hostname_of, known_environment
 from mockube.container_runtime.config.volumes import api_volume_names
+from mockube.container_runtime.images.options import options_of
 from mockube.container_runtime.images.programs import NO_SYSTEM, programs_of_image
 from mockube.container_runtime.images.table import ImageTable, PortBehavior
 from mockube.container_runtime.load import NO_LOAD, RunLoad
@@ -58,6 +59,7 @@ from .programs.program import (
     unknown_program_of,
 )
 from .programs.requirements import FindObject
+from .programs.script_commands import only_command, simple_commands
 from .servers import probe_answers
 from .servers.listeners import listeners_of
 from .servers.port_conflicts import end_without_port
@@ -214,11 +216,20 @@ def _unknown_program_in(
 def _is_known_server(
     images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, program_name: str
 ) -> bool:
-    """Return whether a program that is not interpreted is a server, of which everything is known that clients see."""
+    """Return whether a program that is not interpreted is a server, of which everything is known that clients see.
+
+    What a script gives to the server of an image is checked if nothing else is in the script, and the options of the server are known.
+    """
     image, name = images.behavior_of(container), program_name.rpartition("/")[2]
     servers = (*SERVERS, *(image.servers if image is not None else ()))
     if name not in servers and container.get("command"):
         return False
+    if image is not None and name not in SERVERS:
+        argv = program.argv_of(images, container)
+        is_checked = only_command(argv, (name,)) and options_of(name, container["image"]) is not None
+        commands = () if is_checked else simple_commands(argv)
+        if any(len(words) > 1 and words[0].rpartition("/")[2] == name for words in commands):
+            return False
     listeners = listeners_of(images, pod, container)
     return bool(listeners.ports) and all(listeners.ports.values()) and not listeners.unknown
 

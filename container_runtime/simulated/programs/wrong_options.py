@@ -23,6 +23,7 @@ from mockube.container_runtime.images.table import ImageTable, Requirement, with
 
 from .configuration_lines import file_uses
 from .option_syntax import SYNTAXES, Use
+from .script_commands import only_command
 
 _PLACEHOLDER: Final = re.compile(r"\$\((\w+)\)")
 _NUMBER: Final = re.compile(r"\s*[-+]?[0-9]*")
@@ -75,7 +76,9 @@ def _server_argv(images: ImageTable, container: ReadOnlyTree) -> Sequence[str]:
         return ()
     command, arguments = without_entrypoint(container, image)
     argv = (*command, *arguments)
-    if command or (argv and not argv[0].startswith("-")):
+    if command:
+        return only_command(argv, image.servers) or argv
+    if argv and not argv[0].startswith("-"):
         return argv
     if argv and not image.takes_options:
         return ()

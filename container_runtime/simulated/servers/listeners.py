@@ -4,8 +4,7 @@ What is not simulated may listen on any port: nobody knows, and `Listeners.unkno
 """
 
 import re
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from posixpath import join, normpath
 from typing import Final
@@ -16,7 +15,6 @@ from msgspec.structs import replace
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.images.table import (
-    ENTRYPOINT,
     HTTP,
     Image,
     ImageTable,
@@ -25,42 +23,21 @@ from mockube.container_runtime.images.table import (
 )
 from mockube.container_runtime.pod_script import runs_script
 from mockube.container_runtime.simulated.programs.program import is_pause_image
+from mockube.container_runtime.simulated.programs.script_commands import SHELL_KEYWORDS, simple_commands
 from mockube.container_runtime.simulated.shell.command_lookup import (
     BASH_BUILTIN_NAMES,
-    BASH_KEYWORDS,
     BUILTIN_NAMES,
-    KEYWORDS,
 )
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
     PROGRAMS as NETWORK_SERVERS,
 )
-from mockube.container_runtime.simulated.shell.options import has_letter
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
 from .server_programs import DATAGRAM_SERVERS, SERVERS, Behaviors, port_number
 
-_SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
-_WRAPPERS: Final = frozenset(
-    {ENTRYPOINT, "exec", "nohup", "command", "env", "sudo", "tini", "dumb-init", "setsid", "time", "--", "-"}
-)
-"""The words before the program that a command really runs."""
-_OPTIONS_WITH_VALUES: Final[Mapping[str, frozenset[str]]] = {
-    "exec": frozenset({"-a"}),
-    "env": frozenset({"-u", "-C", "--unset", "--chdir"}),
-    "sudo": frozenset({"-u", "-g"}),
-    "tini": frozenset({"-p", "-e"}),
-    "dumb-init": frozenset({"-r", "--rewrite"}),
-    "setsid": frozenset(),
-}
-"""The programs among them that have options, with those whose value is the next word."""
-_PUNCTUATION: Final = "();<>|&\n`"
-_LISTS: Final = frozenset({"for", "case", "select", "function"})
-"""The keywords that are followed by words which are no command."""
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 _REFERENCE: Final = re.compile(r"\$\((\w+)\)|\$\{(\w+)(?::?-([^}$]*))?\}|\$(\w+)")
 _NUMBER: Final = re.compile(r"(?<![\w.])\d{2,5}(?![\w.])")
-_KEYWORDS: Final = KEYWORDS | BASH_KEYWORDS
-_QUIET: Final = _KEYWORDS | BUILTIN_NAMES | BASH_BUILTIN_NAMES
+_QUIET: Final = SHELL_KEYWORDS | BUILTIN_NAMES | BASH_BUILTIN_NAMES
 _EVALUATED: Final = frozenset({"eval", ".", "source"})
 """The builtins that run what nobody reads here."""
 
@@ -245,7 +222,7 @@ def _of_command(
     datagrams: dict[str, Behaviors] | None = None
     unknown, possible = "", frozenset[int]()
     folder = key.folder or (image.workdir if image is not None else "") or "/"
-    for command in _simple_commands(words):
+    for command in simple_commands(words):
         if command and command[0] == "cd":
             folder = normpath(join(folder, next(iter(command[1:]), "/root")))
         listeners = _of_simple_command(command, key, image, environment, folder)
@@ -258,59 +235,6 @@ def _of_command(
     if image is not None and any(path in script for path in image.configuration):
         return Listeners(ports=dict.fromkeys(found), unknown=f"the configuration of the image {key.image}")
     return Listeners(ports=found, unknown=unknown, possible=possible, datagrams=datagrams)
-
-
-def _simple_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the commands of a command: those of the script of a shell, or itself."""
-    words = _without_wrappers(words)
-    if not words or words[0].rpartition("/")[2] not in _SHELLS:
-        yield words
-        return
-    at = next((index for index, word in enumerate(words[1:], 1) if has_letter(word, "c")), None)
-    if at is None or at + 1 >= len(words):
-        if len(words) > 1 and not all(word.startswith("-") for word in words[1:]):
-            yield [next(word for word in words[1:] if not word.startswith("-"))]  # a file with a script
-        return
-    for command in _commands_of_script(words[at + 1]):
-        rest = _without_wrappers(command)
-        while rest and rest[0] in _KEYWORDS:
-            rest = [] if rest[0] in _LISTS else _without_wrappers(rest[1:])
-        if rest:
-            yield rest
-
-
-def _commands_of_script(script: str) -> Iterator[list[str]]:
-    """Yield the words of each simple command in a script, without comments and redirections."""
-    lexer = shlex.shlex(script.replace("\\\n", " "), posix=True, punctuation_chars=_PUNCTUATION)
-    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
-    command, skips_target, is_comment = list[str](), False, False
-    try:
-        for word in lexer:
-            is_operator = bool(word) and not word.strip(_PUNCTUATION)
-            is_comment = (is_comment or word.startswith("#")) and "\n" not in word
-            if is_comment:
-                continue
-            if is_operator and ("<" in word or ">" in word) and "(" not in word:
-                skips_target = True
-            elif is_operator:
-                yield command
-                command, skips_target = [], False
-            elif skips_target:
-                skips_target = False
-            else:
-                command.append(word)
-    except ValueError:  # a quotation that does not end: what follows is not read
-        pass
-    yield command
-
-
-def _without_wrappers(words: Sequence[str]) -> Sequence[str]:
-    rest = list(words)
-    while rest and (rest[0].rpartition("/")[2] in _WRAPPERS or _ASSIGNMENT.fullmatch(rest[0])):
-        values = _OPTIONS_WITH_VALUES.get(rest.pop(0).rpartition("/")[2])
-        while values is not None and rest and rest[0].startswith("-"):
-            del rest[: 2 if rest[0] in values else 1]
-    return rest
 
 
 def _of_simple_command(

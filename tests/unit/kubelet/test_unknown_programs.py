@@ -203,3 +203,24 @@ def test_hook_with_unknown_program_fails_if_flag_says_so():
         subject = SimulatedPod(pod(described), context=context).pass_time(5)
         reasons = [event.reason for event in subject.events]
         assert ("FailedPostStartHook" in reasons) is fails
+
+
+@pytest.mark.parametrize(
+    ("image", "script", "is_named"),
+    [
+        ("mysql:9", "sleep 1; exec mysqld --nonsense", True),
+        ("mysql:9", "exec mysqld --max-connections=9", False),
+        ("percona:8", "exec mysqld --max-connections=9", True),
+        ("redis:8", "redis-server --nonsense & sleep inf", True),
+        ("redis:8", 'exec /usr/local/bin/redis-server "$@"', True),
+        ("mysql:9", "exec mysqld", False),
+        ("busybox", "exec httpd -f -p 80", False),
+        ("hashicorp/http-echo", "exec http-echo -text=a", False),
+    ],
+)
+def test_options_that_a_script_gives_to_a_known_server_are_not_read(image, script, is_named):
+    variable = {"name": "MYSQL_ROOT_PASSWORD", "value": "x"}
+    described = container("c", "sh", "-c", script, image=image, env=[variable])
+    subject = SimulatedPod(pod(described), context=CONTEXT).pass_time(60)
+    assert bool(not_simulated(subject)) is is_named
+    assert bool(assumption_of(subject.pod)) is is_named

@@ -182,6 +182,24 @@ def test_redis_reads_a_file_that_its_entrypoint_or_an_option_names(image, argume
     assert problem_of_file(image, "bind 0.0.0.0", REDIS, *arguments) is None
 
 
+@pytest.mark.parametrize(
+    ("script", "line"),
+    [
+        ("exec redis-server --bogus 1", ">>> 'bogus \"1\"'"),
+        ("FOO=1 /usr/local/bin/redis-server --bogus 1", ">>> 'bogus \"1\"'"),
+        ("exec redis-server --port 1", None),
+        ("exec redis-server --port 1 $MORE", None),
+        ('exec redis-server --bogus "$@"', None),
+        ("sleep 5; exec redis-server --bogus 1", None),
+        ("exec other --bogus redis-server", None),
+    ],
+)
+def test_script_of_a_server_alone_has_its_options_checked(script, line):
+    subject = {"name": "c", "image": "redis:8", "command": ["sh", "-c", script]}
+    found = unmet_need(IMAGES, pod(subject), subject, References())
+    assert (None if found is None else found.logs[-2]) == line
+
+
 def test_redis_reads_files_that_its_file_includes():
     mount = {"name": "v", "mountPath": "/etc/redis"}
     subject = {"name": "c", "image": "redis:8", "args": [REDIS], "volumeMounts": [mount]}
