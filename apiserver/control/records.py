@@ -6,6 +6,7 @@ for records that nobody reads. Records that are dropped send no event: they are 
 
 import asyncio
 import logging
+import re
 from bisect import bisect_left
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -17,7 +18,7 @@ from mockube.apimachinery.status import ApiError, BadRequest, Expired
 from mockube.apimachinery.tree import Tree
 from mockube.apiserver import fields
 from mockube.apiserver.fields import Term
-from mockube.apiserver.registry.read import get_version
+from mockube.apiserver.registry.read import get_version, list_version
 from mockube.apiserver.registry.registry import OwnVerbs, Registry
 from mockube.apiserver.registry.request_context import (
     EXACT,
@@ -26,10 +27,11 @@ from mockube.apiserver.registry.request_context import (
     ObjectResult,
     RequestContext,
 )
+from mockube.apiserver.registry.revisions import too_large
 from mockube.apiserver.registry.selection import Selection, select_by
 from mockube.apiserver.registry.watch_stream import ClientWatch, OpenWatch
 from mockube.apiserver.storage import continue_token
-from mockube.apiserver.storage.continue_token import LATEST, BadContinueToken, ContinueToken
+from mockube.apiserver.storage.continue_token import BadContinueToken, ContinueToken
 from mockube.apiserver.storage.recent_changes import Change, ChangeKind
 from mockube.apiserver.storage.resource_cache import ResourceCache
 from mockube.apiserver.storage.stored_object import StoredObject
@@ -42,6 +44,8 @@ LOG: Final = logging.getLogger(__name__)
 
 VERBS: Final = ("get", "list", "watch")
 _BUILT_AT_ONCE: Final = 20
+_NAME: Final = re.compile(r"[0-9]{1,19}(?:-|\Z)")
+"""The beginning of the name of a record, or all of it."""
 TOO_OLD: Final = "The resourceVersion for the provided watch is too old."
 
 
@@ -116,14 +120,14 @@ class RecordStrategy(ControlStrategy):
         options, chosen = await select_by(registry, context)
         self._check_terms(options)
         token = _read_token(options)
-        if token is None:
-            version = get_version(options.resource_version)
-            newest, listed = await self.all(context)
-            if options.match == EXACT and version != newest:
-                raise Expired(f"only the newest version of {context.resource.name} can be listed")
-        else:
-            newest, listed = await self.all(context, None if token.revision == LATEST else token.revision)
+        version = list_version(options.resource_version) if token is None else token.revision
+        newest, listed = await self.all(context, version if token is not None and version > 0 else None)
+        if version > newest:
+            raise too_large(version, newest, retry_after=1)
+        if token is not None:
             listed = _after(listed, token.start)
+        elif options.match == EXACT and version != newest:
+            raise Expired(f"only the newest version of {context.resource.name} can be listed")
         items, remaining = await _build(listed, chosen, options.limit)
         if token is None and (missing := await self.missing(context, items)):
             context.report.warn(missing)
@@ -189,13 +193,14 @@ def _read_token(options: ListOptions) -> ContinueToken | None:
     """Return the version of a list, and the name of the last record before the page; None for the first page."""
     if not options.continue_token:
         return None
-    if options.resource_version not in ("", "0"):
-        raise BadRequest("specifying resource version is not allowed when using continue")
     try:
         token = continue_token.decode(options.continue_token)
-        _order(token.start)
-    except (BadContinueToken, ValueError) as error:
+    except BadContinueToken as error:
         raise BadRequest(f"invalid continue token: {error}") from error
+    if not _NAME.match(token.start):
+        raise BadRequest(f"invalid continue token: continue key is not valid: {token.start}")
+    if options.resource_version not in ("", "0"):
+        raise BadRequest("specifying resource version is not allowed when using continue")
     return token
 
 

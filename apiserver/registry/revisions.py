@@ -30,7 +30,7 @@ async def at_revision(reading: Awaitable[T]) -> T:
     except Compacted as error:
         raise Expired(TOO_OLD_TO_LIST) from error
     except FutureRevision as error:
-        raise _too_large(error.requested, error.current, retry_after=0) from error
+        raise too_large(error.requested, error.current, retry_after=0) from error
 
 
 async def pages_at(
@@ -69,10 +69,11 @@ async def history_start(kv: KV) -> Revision:
 async def wait_for(watch_cache: WatchCache, revision: Revision) -> None:
     """Wait until the watch cache has a revision, or raise an error that it is too large."""
     if watch_cache.revision < revision and not await watch_cache.wait_reached(revision, within=WAIT_SECONDS):
-        raise _too_large(revision, watch_cache.revision, retry_after=1)
+        raise too_large(revision, watch_cache.revision, retry_after=1)
 
 
-def _too_large(revision: Revision, current: Revision, *, retry_after: int) -> ApiError:
+def too_large(revision: Revision, current: Revision, *, retry_after: int) -> ApiError:
+    """Return the error of a read at a revision that there is not yet."""
     cause = Cause(reason="ResourceVersionTooLarge", message="Too large resource version")
     problem = f"Too large resource version: {revision}, current: {current}"
     return status.timeout(problem, retry_after, [cause])

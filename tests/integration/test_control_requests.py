@@ -5,6 +5,8 @@ import asyncio
 import orjson
 import pytest
 
+from mockube.apiserver.storage import continue_token
+from mockube.apiserver.storage.continue_token import ContinueToken
 from tests.support.event_loop import until
 from tests.support.server.apiserver import Client, running, running_with_roles
 from tests.support.server.control import PATH, control_object
@@ -114,6 +116,63 @@ async def test_resource_that_is_not_served_is_refused_unless_there_are_requests_
         assert (refused.status, refused.body["message"]) == (400, problem)
     await client.get("/apis/example.com/v1/shops")
     assert len((await client.get(path)).body["items"]) == 1
+
+
+def token_of(revision, start):
+    return continue_token.encode(ContinueToken(revision, start))
+
+
+NO_NUMBER = 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'
+NO_MATCH = 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden:'
+ARABIC_ONE = "\N{ARABIC-INDIC DIGIT ONE}-a"
+NO_TOKEN = "invalid continue token: continue key is not valid: "
+
+
+@pytest.mark.parametrize("kind", ["changes", "requests"])
+@pytest.mark.parametrize(
+    ("query", "code", "message"),
+    [
+        ("resourceVersion=abc", 400, f"invalid resource version: {NO_NUMBER}"),
+        ("resourceVersion=abc&watch=1", 500, NO_NUMBER),
+        (
+            "resourceVersion=9000000000000000000",
+            504,
+            "Timeout: Too large resource version: 9000000000000000000, ",
+        ),
+        (f"continue={token_of(1, 'abc')}", 400, f"{NO_TOKEN}abc"),
+        (f"continue={token_of(1, ARABIC_ONE)}", 400, f"{NO_TOKEN}{ARABIC_ONE}"),
+        (f"continue={token_of(1, '-5')}", 400, f"{NO_TOKEN}-5"),
+        (
+            f"continue={token_of(9 * 10**18, '5')}",
+            504,
+            "Timeout: Too large resource version: 9000000000000000000, ",
+        ),
+        ("continue=ab.c&resourceVersion=5", 400, f"{NO_TOKEN}illegal base64 data at input byte 2"),
+        (
+            f"continue={token_of(1, '5')}&resourceVersion=5",
+            400,
+            "specifying resource version is not allowed when using continue",
+        ),
+        (f"continue={token_of(-1, '5')}", 200, ""),
+        (f"continue={token_of(-5, '5')}", 200, ""),
+        ("limit=-1", 200, ""),
+        ("limit=abc", 400, 'strconv.ParseInt: parsing "abc": invalid syntax'),
+        ("timeoutSeconds=x", 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
+        (
+            "resourceVersionMatch=Exact",
+            422,
+            f"{NO_MATCH} resourceVersionMatch is forbidden unless resourceVersion is provided",
+        ),
+    ],
+)
+async def test_options_of_lists_have_the_answers_of_stored_resources(client, kind, query, code, message):
+    answer = await client.get(f"{PATH}/{kind}?{query}")
+    assert (answer.status, answer.body.get("message", "")[: len(message) or None]) == (code, message)
+
+
+async def test_audit_id_of_a_client_selects_whatever_it_is(client):
+    await client.get(CONFIG_MAPS, Audit_ID="not-an-id")
+    assert uris(await requests(client, "auditID=not-an-id")) == [CONFIG_MAPS]
 
 
 async def test_pages_have_the_requests_of_the_first_page(client):
