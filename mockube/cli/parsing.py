@@ -144,6 +144,7 @@ class CommandParser(argparse.ArgumentParser):
         """Parse the arguments; `set_flags` of the result has the flags that they or the environment set, by field."""
         if any(action.nargs == argparse.REMAINDER for action in self._actions):
             arguments = self._with_separator(arguments)
+        arguments = self._with_subcommand_first(arguments)
         arguments = [*self._with_flag_names(self._without_bool_values(arguments))]
         names = {argument.partition("=")[0] for argument in _before_separator(arguments)}
         self._check_name_flag(names)
@@ -239,6 +240,22 @@ class CommandParser(argparse.ArgumentParser):
             if action is not None and not equals and _is_value(action, arguments[end : end + 1]):
                 flags.append(next(others)[1])
         return [*flags, "--", *values] if values else arguments
+
+    def _with_subcommand_first(self, arguments: Sequence[str]) -> Sequence[str]:
+        """Put flags of a subcommand that stand before it behind it, as kubectl accepts them."""
+        own, others, rest = list[str](), list[str](), [*arguments]
+        while rest and rest[0].startswith("-") and rest[0] != "--":
+            name, equals, _ = rest[0].partition("=")
+            flags = own if name in self._option_string_actions else others
+            flags.append(rest.pop(0))
+            action = self._action_of(name)
+            if action is not None and not equals and _is_value(action, rest[:1]):
+                flags.append(rest.pop(0))
+        is_subcommand = bool(rest) and rest[0] in self._subcommands_by_name()
+        return [*own, rest[0], *others, *rest[1:]] if is_subcommand else arguments
+
+    def _subcommands_by_name(self) -> Mapping[str, "CommandParser"]:
+        return next((action.choices for action in self._actions if isinstance(action.choices, Mapping)), {})
 
     def _is_value(self, argument: str) -> bool:
         return not argument.startswith("-") or bool(self._negative_number_matcher.match(argument))

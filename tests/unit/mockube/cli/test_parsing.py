@@ -4,6 +4,7 @@ import argparse
 
 import pytest
 
+from mockube.cli import main
 from mockube.cli.parsing import CommandParser, suggestion, variable_names
 from mockube.component_base.flags import non_negative_int
 
@@ -125,6 +126,45 @@ def test_flag_before_the_command_is_not_replaced_by_the_default_of_a_subcommand(
     given = argparse.Namespace(name="blue")
     assert parser.read(["save"], {}, given).name == "blue"
     assert parser.read(["save", "--name=red"], {}, given).name == "red"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--name=x", "show"], ("show", "x", False, [])),
+        (["--name", "x", "show", "-v"], ("show", "x", True, [])),
+        (["-v", "--name=x", "show", "a"], ("show", "x", True, ["a"])),
+        (["show", "--name=x", "a"], ("show", "x", False, ["a"])),
+        (["--name=show", "show"], ("show", "show", False, [])),
+    ],
+)
+def test_flag_of_a_subcommand_may_stand_before_it(arguments, expected):
+    parser = CommandParser(prog="mockube try")
+    show = parser.add_subparsers(dest="action").add_parser("show")
+    show.add_argument("--name")
+    show.add_argument("-v", action="store_true")
+    show.add_argument("words", nargs="*")
+    options = read(parser, *arguments)
+    assert (options.action, options.name, options.v, options.words) == expected
+
+
+SUBCOMMANDS = [
+    (name, subcommand)
+    for name, command_parser in main.parser()._subcommands_by_name().items()
+    for subcommand, subparser in command_parser._subcommands_by_name().items()
+    if "--name" in subparser.flags()
+]
+
+
+@pytest.mark.parametrize(("name", "subcommand"), SUBCOMMANDS)
+def test_every_command_takes_the_name_of_the_cluster_before_its_subcommand(name, subcommand, capsys):
+    command_parser = main._command_parser(main.COMMANDS[name], [])
+    try:
+        options = command_parser.read(["--name=x", subcommand], {})
+    except SystemExit:
+        assert "arguments are required" in capsys.readouterr().err
+    else:
+        assert options.name == "x"
 
 
 def test_arguments_after_dashes_are_not_parsed():
