@@ -13,6 +13,8 @@ from .process import Host
 DEVICE_BYTES: Final = 1 << 20
 RANDOM: Final = ("/dev/random", "/dev/urandom")
 ZERO: Final = "/dev/zero"
+_RANDOM_NANOSECONDS: Final = 2_000_000
+"""What the random bytes of one use take."""
 DEVICES: Final = (ZERO, *RANDOM)
 NULL: Final = "/dev/null"
 FULL: Final = "/dev/full"
@@ -45,5 +47,6 @@ def read_device(host: Host, path: str) -> bytes | None:
     """Return what a device contains for one use; None if the path is not that of such a device."""
     if path in RANDOM:
         host.changes += 1
+        host.work += _RANDOM_NANOSECONDS
         return shake_128(f"{host.name}/{host.changes}".encode()).digest(DEVICE_BYTES)
     return bytes(DEVICE_BYTES) if path in (*DEVICES, FULL) else read_proc(host, path)

@@ -15,7 +15,6 @@ _SPLIT_PER_COMMAND: Final = 100
 _CHARACTERS_PER_COMMAND: Final = 1 << 16
 _MAX_GLOB: Final = 4 * MAX_PATH
 """The characters of a pattern beyond which it matches no path: most of them stand for characters of one."""
-_GLOB: Final = re.compile(r"[*?\[\]]")
 _WHITESPACE: Final = " \t\n"
 _DELIMITER: Final = re.compile(f"{BLANK}*{OTHER}{BLANK}*|{BLANK}+")
 
@@ -102,10 +101,10 @@ def has_pattern(field: Pieces) -> bool:
     for text, quoted in field:
         if quoted:
             continue
-        for mark in _GLOB.findall(text):
-            if mark in "*?" or (mark == "]" and has_bracket):
-                return True
-            has_bracket = has_bracket or mark == "["
+        start = 0 if has_bracket else text.find("[")
+        if "*" in text or "?" in text or (start >= 0 and text.find("]", start) >= 0):
+            return True
+        has_bracket = has_bracket or start >= 0
     return False
 
 

@@ -94,7 +94,8 @@ def _list_folder(process: Process, name: str, options: ProgramOptions) -> Run:
         yield process.error(f"can't open '{name}': {error}")
         return 1
     children = [child for child in names if not child.startswith(".") or options.has_any("aAf")]
-    paths = [(child, join(path, child)) for child in children]
+    prefix = f"{path.rstrip('/')}/"
+    paths = [(child, f"{prefix}{child}") for child in children]
     if options.has_any("af"):
         folder = files.resolve(path)  # A link to a folder is none itself.
         paths = [(".", folder), ("..", dirname(folder)), *paths]

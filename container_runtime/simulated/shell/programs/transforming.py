@@ -38,6 +38,8 @@ _BYTES_AT_ONCE: Final = 4096
 """What tr replaces in the time of a command."""
 _SQUEEZED_IN: Final = 16
 """The commands in whose time it squeezes as much."""
+_OTHER_CHARACTERS_IN: Final = 5
+"""The commands that as many characters beyond ASCII take, which are looked up one by one."""
 _MERGED_AT_ONCE: Final = 20
 """The sorted lines that are merged in the time of a command."""
 _UNITS: Final = {"": 0, "K": 1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
@@ -122,7 +124,8 @@ def transliterate(process: Process) -> Run:
     while block:
         block = yield from read_input(BLOCK)
         for part in slices(block, _BYTES_AT_ONCE):
-            yield from count_work(_SQUEEZED_IN if "s" in options else 1, 1)
+            commands = _SQUEEZED_IN if "s" in options else 1 if part.isascii() else _OTHER_CHARACTERS_IN
+            yield from count_work(commands, 1)
             text = replace(decoder.decode(part), last)
             output, last = output + text, text[-1:] or last
         if len(output) >= BLOCK:  # a shorter part waits for more, as in the buffer of a real program

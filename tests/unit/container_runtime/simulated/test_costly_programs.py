@@ -65,6 +65,8 @@ KNOWN = [
     "x=$(yes 'if true; then :; fi;' | head -9000); eval \"f() { $x }\"; eval \"$x\"",
     "eval \"echo $(yes '`:`' | head -40000 | tr '\\n' ' ')\"",
     "head -c 1000000000 /dev/urandom | tr -d '\\n' | tr '\\0' a",
+    "x=$(cat /dev/urandom); echo $x",
+    "x=$(yes [ | tr -d '\\n' | head -c 3000000); echo $x",
     "yes | head -c 4000000 | sed -n 'H;${x;p}'",
     "x=$(yes aaaaaaaaaaaaaaaaaaaab | head -70000); case $x in [$x]) ;; esac",
     "x=$(yes '\\\\a*' | head -c 3000000); case a in \"$x\") ;; esac; y=${x#*\"$x\"}; y=${x%$x}; [[ $x == $x ]]",
