@@ -11,14 +11,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from mockube.component_base import klog, loop
+from mockube.component_base import interpreter_memory, klog, loop
 from mockube.component_base.configuration_files import ConfigurationError
 from mockube.component_base.operating_system import os_problem
 from mockube.component_base.task_supervisor import TaskFailed
 from mockube.etcd.archive.read import BadArchive
 from mockube.etcd.errors import KVError
 
-from . import interpreter_memory
 from .audit.audit import BadAuditLog
 from .audit.policy import BadPolicy
 from .authn.serviceaccount.keys import BadKey

@@ -17,12 +17,12 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.groups import GroupResource
 from mockube.apimachinery.schema.model import SchemaType
 from mockube.apimachinery.tree import ReadOnlyTree, Tree
-from mockube.apiserver.interpreter_memory import return_free_memory
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.apiextensions.custom_resource_definition import CLEANUP
 from mockube.apiserver.registry.registry import WRONG_TYPE_ERRORS, Registry
 from mockube.apiserver.storage.recent_changes import Change
 from mockube.apiserver.storage.stored_object import StoredObject
+from mockube.component_base.interpreter_memory import return_free_memory
 from mockube.component_base.loop import yield_to_loop
 
 from . import conditions

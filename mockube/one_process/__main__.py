@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Final
 
 from mockube.apiserver import __main__ as server_program
-from mockube.apiserver import interpreter_memory
 from mockube.apiserver.config.command_line import parse as parse_server_flags
 from mockube.client.kubeconfig import KubeconfigError
 from mockube.clusters.named_cluster import ClusterFolder
+from mockube.component_base import interpreter_memory
 from mockube.component_base.operating_system import os_problem
 from mockube.component_base.supervision import first_cause
 from mockube.component_base.task_supervisor import TaskFailed

@@ -7,7 +7,7 @@ import pytest
 
 from mockube.apimachinery import errors, wildcards
 from mockube.apimachinery.regexp import captures, matcher
-from mockube.apiserver import interpreter_memory, memory_limit
+from mockube.apiserver import memory_limit
 from mockube.apiserver.admission import limit_ranger
 from mockube.apiserver.config.settings import Serving
 from mockube.apiserver.http import connection, server, streams
@@ -15,6 +15,7 @@ from mockube.apiserver.kinds.common import internal
 from mockube.apiserver.registry import registry, watch_stream
 from mockube.apiserver.request import endpoints, health, snapshot_endpoint
 from mockube.apiserver.wire import negotiation
+from mockube.component_base import interpreter_memory
 from mockube.container_runtime.simulated import work_turns
 from mockube.container_runtime.simulated.shell import limits, process
 from mockube.controller_manager.controllers.daemonset import pods as daemon_set_pods

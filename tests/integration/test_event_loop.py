@@ -17,10 +17,10 @@ from aiohttp import web
 
 from benchmarks.hostile_requests import MAPS, Request, objects_before, table
 from mockube.apimachinery.randomness import SeededRandom
-from mockube.apiserver import interpreter_memory
 from mockube.apiserver.app import ApiServer
 from mockube.apiserver.authn.chain import Trust
 from mockube.apiserver.parts.environment import ServerEnvironment
+from mockube.component_base import interpreter_memory
 from mockube.component_base.clock import RealClock
 from mockube.etcd.embedded.disk import Disk
 from mockube.etcd.embedded.durable import DurableStore

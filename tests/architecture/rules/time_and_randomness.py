@@ -139,7 +139,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "etcd/embedded/durable.py": {"*clock.real": "how often a failed disk is tried"},
     # processes
     "apiserver/app.py": {"*clock.real": "restarts of failed tasks, and durations in metrics"},
-    "apiserver/interpreter_memory.py": {"loop.call_later": "the garbage collector of the process"},
+    "component_base/interpreter_memory.py": {"loop.call_later": "the garbage collector of the process"},
     "apiserver/running.py": {"*clock.real": "the drain of connections, and files"},
     "apiserver/serve.py": {"*clock.real": "the shutdown of the process"},
     "controller_manager/app.py": {

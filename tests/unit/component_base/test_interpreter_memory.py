@@ -8,7 +8,7 @@ import pytest
 
 BEGIN = """
 import asyncio, gc
-from mockube.apiserver.interpreter_memory import THRESHOLD, OldObjects
+from mockube.component_base.interpreter_memory import THRESHOLD, OldObjects
 
 class Cycle:
     gone = 0
@@ -127,7 +127,7 @@ assert not gc.is_tracked(StoredObject(b"key", b"x" * {size}, 1))
 def test_free_pages_between_pages_in_use_are_returned():
     run("""
 from pathlib import Path
-from mockube.apiserver.interpreter_memory import return_free_memory
+from mockube.component_base.interpreter_memory import return_free_memory
 
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1])
