@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mockube.apimachinery import meta
@@ -39,7 +38,7 @@ from .pod_lifecycle.containers import remaining_grace
 from .pod_lifecycle.observations import ProbeResult
 from .pod_lifecycle.pod import NodeContext
 from .pod_lifecycle.preemption import PREEMPTED_MESSAGE, PREEMPTING
-from .pod_lifecycle.unknown_programs import event_of_live_run
+from .pod_lifecycle.unknown_programs import LiveAssumptions, event_of_live_run
 from .pod_objects import ObjectsOfPod, PodObjects
 from .pod_records import pod_records
 from .possible_creators import PossibleCreators
@@ -61,12 +60,6 @@ from .template_context import TemplateContext
 WORKERS: Final = 16
 SyncPod = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
 """Executes the step that is due for a pod on its node; returns the delay after which to requeue it."""
-
-
-class _LiveAssumptions(Struct):
-    """The events about what commands in real time have run of a pod, and what is not simulated."""
-
-    events: list[EmitEvent] = field(default_factory=list)
 
 
 class SimulatedPods:
@@ -207,11 +200,11 @@ class SimulatedPods:
         if event is not None and self._details:
             node = _node_name(pod)
             self._recorder.record_on(node, pod, event.type, event.reason, event.message, part=event.part)
-            self._records.ensure(meta.uid(pod), _LiveAssumptions).events.append(event)
-            self._loop.add(Key.of(pod))
+            if self._records.ensure(meta.uid(pod), LiveAssumptions).add(event):
+                self._loop.add(Key.of(pod))
 
     def _live_assumptions(self, uid: str) -> Sequence[EmitEvent]:
-        reported = self._records.find(uid, _LiveAssumptions)
+        reported = self._records.find(uid, LiveAssumptions)
         return () if reported is None else reported.events
 
     def _on_probe_failure(self, pod: ReadOnlyTree, container: str, result: ProbeResult) -> None:

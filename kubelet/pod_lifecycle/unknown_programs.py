@@ -1,6 +1,9 @@
 """Events about programs of containers that are not simulated."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
+
+from msgspec import Struct, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import (
@@ -18,6 +21,9 @@ from .container_status import Container, container_field
 from .containers import PodContainers
 from .probe_results import scripted_results, unknown_of_port_probe
 from .probing import Probe
+
+_MAX_LIVE_ASSUMPTIONS: Final = 20
+"""The condition of a pod has room for about ten."""
 
 
 def not_simulated_events(containers: PodContainers) -> list[EmitEvent]:
@@ -98,6 +104,19 @@ def _unknown_handlers(container: Container) -> Iterator[tuple[str, str]]:
             )
             if program:
                 yield hook, program
+
+
+class LiveAssumptions(Struct):
+    """What the commands of a pod that run in real time would have done, and is not simulated."""
+
+    events: list[EmitEvent] = field(default_factory=list)
+
+    def add(self, event: EmitEvent) -> bool:
+        """Return whether an event says something new; a loop reports the same again, or ever other programs."""
+        is_new = event not in self.events and len(self.events) < _MAX_LIVE_ASSUMPTIONS
+        if is_new:
+            self.events.append(event)
+        return is_new
 
 
 def event_of_live_run(pod: ReadOnlyTree, name: str, program: str, end: str) -> EmitEvent | None:

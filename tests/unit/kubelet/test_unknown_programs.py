@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from mockube.apimachinery.pods import assumption_of
+from mockube.kubelet.pod_lifecycle.unknown_programs import LiveAssumptions
 from mockube.kubelet.step_effects import EmitEvent
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
@@ -80,6 +81,13 @@ def test_condition_has_what_commands_in_real_time_reported_once():
     subject = SimulatedPod(pod(container("c", "sleep", "inf")), context=context).pass_time(60)
     assert assumption_of(subject.pod) == "serve is not simulated"
     assert not_simulated(subject) == []
+
+
+def test_loop_that_runs_unknown_programs_is_noted_a_few_times():
+    noted = LiveAssumptions()
+    loop = [EmitEvent("Warning", "NotSimulated", f"program-{number}") for number in range(1000)]
+    assert [noted.add(loop[0]), noted.add(loop[0]), noted.add(loop[1])] == [True, False, True]
+    assert sum(map(noted.add, loop)) + 2 == len(noted.events) == 20
 
 
 def test_arguments_of_unknown_program_are_not_its_name():
