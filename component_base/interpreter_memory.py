@@ -1,7 +1,7 @@
-"""The memory of a server process: the schedule of Python's cyclic garbage collector, and free pages.
+"""The memory of a process that runs for long: the schedule of Python's cyclic garbage collector, and free pages.
 
 A collection stops the process, for a second if there are millions of objects. So each object is examined once, in the
-young generation. Older objects are examined only when their number has doubled, and only if they are few. Requests,
+young generation. Older objects are examined only when their number has doubled, and only if they are few. In a server requests,
 connections, stored objects and compiled schemas have no cycles, and reference counting frees them.
 """
 

@@ -5,15 +5,15 @@ import gc
 if __name__ == "__main__":
     gc.disable()  # imported modules stay alive: collections during the imports took a tenth of the start-up time
 
+import asyncio
 import logging
 import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
 
 from mockube.client.kubeconfig import KubeconfigError
-from mockube.component_base import klog, loop
+from mockube.component_base import interpreter_memory, klog, loop
 from mockube.component_base.packs import PackError, selected_packs
 
 from . import catalog
@@ -25,10 +25,6 @@ from .serve import ManagerFailed, serve
 
 LOG = logging.getLogger(__name__)
 
-_NEVER: Final = 2**31 - 1
-GC_THRESHOLDS: Final = (50_000, _NEVER, _NEVER)
-"""The garbage collector examines each object once, while it is young: a collection of older ones would stop all controllers for 0.1 s and more."""
-
 
 def preload(arguments: Sequence[str]) -> None:
     """Import the packs that the arguments select; `main` reports errors."""
@@ -38,17 +34,24 @@ def preload(arguments: Sequence[str]) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
+    gc.set_threshold(*interpreter_memory.THRESHOLD)
     gc.enable()
     config = parse(arguments, os.environ, catalog.NAMES)
     klog.attach(logging.getLogger(), config.logging)
     log_warnings(config)
     try:
-        loop.run(serve(config))
+        loop.run(_serve(config))
     except (OSError, KubeconfigError, ManagerFailed, UnusableFlags) as error:
         LOG.critical("%s", error)
         return 1
     return 0
+
+
+async def _serve(config: Config) -> None:
+    old_objects = interpreter_memory.OldObjects()
+    old_objects.begin()
+    old_objects.age_periodically(asyncio.get_running_loop())
+    await serve(config)
 
 
 def log_warnings(config: Config) -> None:

@@ -7,6 +7,7 @@ from math import inf
 from time import process_time
 
 from mockube.apimachinery.randomness import SeededRandom
+from mockube.component_base.interpreter_memory import THRESHOLD
 from mockube.container_runtime.simulated.client_pace import ClientPace
 from mockube.container_runtime.simulated.execution import run_to_end
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
@@ -15,7 +16,6 @@ from mockube.container_runtime.simulated.shell.memory import Memory, OutOfMemory
 from mockube.container_runtime.simulated.shell.process import Host, UnknownProgram
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
-from mockube.controller_manager.__main__ import GC_THRESHOLDS
 from tests.support.event_loop import yield_to_loop
 from tests.support.hostile.loop_time import measuring_callbacks
 from tests.support.instant_clock import InstantClock
@@ -202,7 +202,7 @@ def longest_collection(argv, turns):
             longest = max(longest, process_time() - began)
 
     gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)
+    gc.set_threshold(*THRESHOLD)
     gc.callbacks.append(measure)
     try:
         run_for(argv, turns)
