@@ -53,9 +53,14 @@ def etcd_binary():
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Return a port that the system gives to nobody else for a minute.
+
+    It had a connection whose server closed first, so only who asks for the port by its number gets it.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = server.getsockname()
+        with socket.create_connection(address), server.accept()[0]:
+            return address[1]
 
 
 class EtcdServer:
