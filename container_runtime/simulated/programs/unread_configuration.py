@@ -1,7 +1,6 @@
 """The configuration that volumes, variables and options give to the server of an image, and that is not read: it runs as without it. Pure."""
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from posixpath import normpath
 from typing import Final
 
@@ -53,7 +52,10 @@ def unread_configuration(images: ImageTable, pod: ReadOnlyTree, container: ReadO
 
 def _is_unread(name: str, image: Image) -> bool:
     """Return whether a variable, or an option, is one that the server of an image is not simulated with."""
-    return any(fnmatchcase(name, each) for each in image.unread)
+    return any(
+        name.startswith(each.removesuffix("*")) if each.endswith("*") else name == each
+        for each in image.unread
+    )
 
 
 def _object_volumes(pod: ReadOnlyTree) -> frozenset[str]:
