@@ -60,7 +60,7 @@ def test_container_beyond_its_memory_limit_is_killed(cluster, pods):
 def test_container_of_which_one_process_is_beyond_the_limit_ends(cluster, pods):
     if MemoryGroups().limit(1 << 26) is None:
         pytest.skip("this machine allows no cgroups with limits of memory")
-    command = f"{sys.executable} -c 'bytearray(1 << 28)'; echo goes on; sleep 600"
+    command = f"{sys.executable} -c 'bytearray(1 << 28)'; sleep 10; echo goes on; sleep 600"  # the others are killed after it
     name, state = ended(
         cluster, pods, {"name": "c", "image": "example.org/shell", "args": ["-c", command], **LIMITED}
     )
