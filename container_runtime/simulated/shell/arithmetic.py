@@ -12,8 +12,9 @@ _MAX_BASE: Final = 64
 _MAX_SHOWN: Final = 100
 """The characters of an expression that a message contains."""
 _NO_OPERAND: Final = "syntax error: operand expected"
+_BLANKS: Final = " \t\n"
 _TOKEN: Final = re.compile(
-    r"\s*(?:(?P<number>[0-9]+#[0-9a-zA-Z@_]+|0[xX][0-9a-fA-F]*|[0-9][0-9a-zA-Z]*)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"[ \t\n]*(?:(?P<number>[0-9]+#[0-9a-zA-Z@_]+|0[xX][0-9a-fA-F]*|[0-9][0-9a-zA-Z]*)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<operator><<=|>>=|\*\*|\+\+|--|&&|\|\||<<|>>|[<>=!*/%+\-&|^]=|[-+*/%<>=!~&|^?:(),\[\]]))"
 )
 _ASSIGNMENTS: Final = frozenset(["=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="])
@@ -97,7 +98,7 @@ def _number_of(text: str, expression: str) -> int:
 
 def _error(text: str, problem: str, bash: str, token: str, *, bash_text: str | None = None) -> DiscardError:
     """Return the error of an expression in the words of dash, and in those of bash, which names the token."""
-    bash_text = (text if bash_text is None else bash_text).lstrip()
+    bash_text = (text if bash_text is None else bash_text).lstrip(_BLANKS)
     return DiscardError(
         f'arithmetic expression: {problem}: "{text[:_MAX_SHOWN]}"',
         f'{bash_text[:_MAX_SHOWN]}: {bash} (error token is "{token[:_MAX_SHOWN]}")',
@@ -131,12 +132,13 @@ class _Evaluation:
     def _tokenize(self) -> list[tuple[str, str]]:
         tokens: list[tuple[str, str]] = []
         position = 0
-        text = self._text.rstrip()
+        text = self._text.rstrip(_BLANKS)
         while position < len(text):
             match = _TOKEN.match(text, position)
             if match is None:
-                token = self._text[position:].lstrip()
-                if tokens and tokens[-1][0] != "operator":
+                token = self._text[position:].lstrip(_BLANKS)
+                is_incremented = len(tokens) > 1 and tokens[-2][0] == "name" and tokens[-1][1] in ("++", "--")
+                if tokens and (tokens[-1][0] != "operator" or is_incremented):
                     raise _error(
                         self._text, "expecting EOF", "syntax error: invalid arithmetic operator", token
                     )
@@ -309,7 +311,7 @@ class _Evaluation:
     def _read(self, name: str, index: str | None) -> int:
         if self._is_skipped:
             return 0
-        text = (self._variables.read(name, index) or "").strip()
+        text = (self._variables.read(name, index) or "").strip(_BLANKS)
         if not text:
             return 0
         if text.isascii() and text.lstrip("-+").isdecimal() and not text.lstrip("-+").startswith("0"):

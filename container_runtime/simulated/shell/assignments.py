@@ -6,10 +6,10 @@ from typing import Final
 
 from . import limits
 from .arithmetic import evaluate
-from .parameters import ExpressionVariables, element, element_key
+from .parameters import ExpressionVariables, element, element_key, evaluate_index
 from .process import Effect, Steps, count_work
 from .state import ExpansionTooLong, Shell
-from .syntax import Assignment
+from .syntax import Assignment, indexed_word
 from .variables import ShellVariable
 from .words import expand_text, expand_words
 
@@ -61,7 +61,7 @@ def _assign_array(shell: Shell, assignment: Assignment) -> Steps:
     following = max((int(key) for key in items), default=-1) + 1 if not old.is_map else 0
     elements = assignment.elements or ()
     if old.is_map and elements and elements[0][0] is None:  # keys and values in turn
-        words = [each for pair in elements for each in pair if each is not None]
+        words = [word if index is None else indexed_word(index, word) for index, word in elements]
         elements = [*zip_longest(words[::2], words[1::2], fillvalue=())]
     for index_word, word in elements:
         if index_word is None and old.is_map:
@@ -78,7 +78,7 @@ def _assign_array(shell: Shell, assignment: Assignment) -> Steps:
         if old.is_map:
             items[index] = value
         else:
-            key = evaluate(index, ExpressionVariables(shell))
+            key = evaluate_index(shell, index)
             items[key], following = value, key + 1
     if not old.is_map and any(index is not None for index, _ in assignment.elements or ()):
         items = dict(sorted(items.items()))

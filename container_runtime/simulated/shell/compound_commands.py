@@ -6,10 +6,11 @@ from typing import Final, NamedTuple
 
 from . import words
 from .lasting_loops import lasts
+from .messages import message_of
 from .patterns import matches, parse_pattern
 from .process import CommandStart, Effect, RepeatedIteration, Run, Sleep, Steps, fill_memory
-from .state import LoopControl, Shell
-from .syntax import ArithmeticFor, Case, Command, CommandList, For, If, Loop
+from .state import DiscardError, LoopControl, Shell
+from .syntax import ArithmeticFor, Case, Command, CommandList, For, If, Loop, Word
 from .variables import ReadOnlyVariable, ValueTooLong
 
 ITERATION_SECONDS: Final = 0.001
@@ -95,6 +96,9 @@ class CompoundCommands(Shell):
 
     def execute_for(self, command: For, *, tested: bool) -> Run:
         self.line = command.line
+        if not (command.name.isascii() and command.name.isidentifier()):
+            yield from self.report(f"`{command.name}': not a valid identifier")
+            return 1
         if command.words is None:
             values: Sequence[str] = list(self.arguments)
         else:
@@ -118,19 +122,32 @@ class CompoundCommands(Shell):
             self.loops -= 1
         return code
 
+    def evaluate(self, expression: Word, line: int) -> Generator[Effect, bytes | None, int | None]:
+        """Return the value of an expression in `((`; None for an invalid one, about which there is a message."""
+        self.line = line
+        try:
+            return (yield from words.evaluate_word(self, expression))
+        except DiscardError as error:
+            yield from self.report(f"((: {message_of(error, is_bash=self.is_bash)}")
+            return None
+
     def execute_arithmetic_for(self, command: ArithmeticFor, *, tested: bool) -> Run:
-        yield from words.evaluate_word(self, command.start)
+        if (yield from self.evaluate(command.start, command.line)) is None:
+            return 1
         code, continues = 0, True
         self.loops += 1
         try:
             while continues:
                 before = self._iteration_start()
                 yield CommandStart()
-                if command.condition and not (yield from words.evaluate_word(self, command.condition)):
-                    break
+                condition = command.condition
+                value = (yield from self.evaluate(condition, command.line)) if condition else 1
+                if not value:
+                    return code if value == 0 else 1
                 code, continues = yield from self._iterate(command.body, tested=tested)
                 if continues:
-                    yield from words.evaluate_word(self, command.step)
+                    if (yield from self.evaluate(command.step, command.line)) is None:
+                        return 1
                     yield from self._pass_time(before, command)
         finally:
             self.loops -= 1

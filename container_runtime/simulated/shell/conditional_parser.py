@@ -82,7 +82,7 @@ def _regular_expression(lexer: Lexer) -> Word:
             parts.append((Text(char, quoted=False),))
             lexer.position += 1
         elif char in " \t\n":
-            if not depth or char == "\n":
+            if not depth:
                 break
             parts.append((Text(char, quoted=False),))
             lexer.position += 1

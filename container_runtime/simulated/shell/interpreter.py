@@ -24,6 +24,7 @@ from .process import (
 )
 from .signals import exit_trap, run_pending_traps
 from .state import (
+    BadIndex,
     DiscardError,
     ExpansionError,
     ExpansionTooLong,
@@ -51,7 +52,6 @@ from .syntax import (
     SimpleCommand,
 )
 from .variables import ReadOnlyVariable, ShellVariable
-from .words import evaluate_word
 
 _DRAIN_SECONDS: Final = 1.0
 
@@ -212,7 +212,7 @@ class Interpreter(CompoundCommands):
                     raise
                 yield from self.report_error(error)
                 code = self.status = 1
-                if "errexit" in self.options:
+                if "errexit" in self.options or (isinstance(error, BadIndex) and "c" in self.letters):
                     raise ShellExit(1) from None
         return code
 
@@ -253,12 +253,12 @@ class Interpreter(CompoundCommands):
         return code
 
     def _pipeline(self, command: Pipeline, *, tested: bool) -> Run:
-        first, *rest = command.commands
+        commands, code = command.commands, 0
         inner_tested = tested or command.negated
-        if rest:
-            code = yield from self._pipe(command.commands, tested=inner_tested)
-        else:
-            code = yield from self.run(first, tested=inner_tested)
+        if len(commands) > 1:
+            code = yield from self._pipe(commands, tested=inner_tested)
+        elif commands:
+            code = yield from self.run(commands[0], tested=inner_tested)
         return int(code == 0) if command.negated else code
 
     def _pipe(self, commands: Sequence[Command], *, tested: bool) -> Run:
@@ -351,13 +351,8 @@ class Interpreter(CompoundCommands):
             return 2
 
     def _arithmetic(self, command: ArithmeticCommand, **_: bool) -> Run:
-        self.line = command.line
         yield CommandStart()
-        try:
-            return int(not (yield from evaluate_word(self, command.expression)))
-        except DiscardError as error:
-            yield from self.report(f"((: {message_of(error, is_bash=self.is_bash)}")
-            return 1
+        return int(not (yield from self.evaluate(command.expression, command.line)))
 
     def _simple(self, command: SimpleCommand, *, tested: bool) -> Run:
         return (yield from simple_commands.run(self, command, tested=tested))

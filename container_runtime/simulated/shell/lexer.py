@@ -261,23 +261,23 @@ class Lexer(Scanner):
         """Parse `$((...))`; return None if it is a command substitution that begins with a subshell."""
         start = self.position
         self.position += 3
-        expression = self.arithmetic_expression("))")
+        expression = self.arithmetic_expression()
         if expression is None:
             self.position = start
             if not self.is_bash:
                 raise ShellSyntaxError("Syntax error: Missing '))'")
         return expression
 
-    def arithmetic_expression(self, end: str) -> Word | None:
-        """Parse an expression up to `end`, which is consumed; None if the parentheses before it are not balanced."""
+    def arithmetic_expression(self) -> Word | None:
+        """Parse an expression up to `))`, which is consumed; None if the parentheses before it are not balanced."""
         start = self.position
         parts: list[Part] = []
         parentheses = 0
         while self.position < len(self.text):
             self.on_step()
             char = self.text[self.position]
-            if parentheses == 0 and self.text.startswith(end, self.position):
-                self.position += len(end)
+            if parentheses == 0 and self.text.startswith("))", self.position):
+                self.position += 2
                 return tuple(parts)
             parentheses += (char == "(") - (char == ")")
             if parentheses < 0:

@@ -9,7 +9,7 @@ from .fields import Piece
 from .patterns import Pattern, replace_matches, strip
 from .process import CommandStart, Effect, Steps, count_work, slices
 from .quoting import quote
-from .state import DiscardError, ExpansionError, Shell, ShellExit
+from .state import BadIndex, DiscardError, ExpansionError, Shell, ShellExit
 from .syntax import Parameter, Text, Word
 
 _CHARACTERS_PER_COMMAND: Final = 16 * 1024
@@ -18,6 +18,8 @@ _VALUES_PER_COMMAND: Final = 100
 _CHANGED_PER_COMMAND: Final = 3
 _VALUE_NANOSECONDS: Final = 500
 """What an argument, or an element of an array, takes."""
+_C_BLANKS: Final = " \t\n\r\v\f"
+"""What dash skips around a number that is the value of a variable."""
 _ALL: Final = frozenset({"@", "*"})
 _INDIRECT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 
@@ -48,7 +50,7 @@ class ExpressionVariables:
         value = shell.parameter(name) if index is None else element(shell, name, index)
         if value is None and "nounset" in shell.options and shell.is_bash:
             raise unset_error(name, index)
-        return value
+        return value if value is None or shell.is_bash else value.strip(_C_BLANKS)
 
     def assign(self, name: str, index: str | None, value: int) -> None:
         shell = self._shell
@@ -62,12 +64,19 @@ class BadSubscript(DiscardError):
     """A negative index is before the first element."""
 
 
+def evaluate_index(shell: Shell, index: str) -> int:
+    try:
+        return evaluate(index, ExpressionVariables(shell))
+    except DiscardError as error:
+        raise BadIndex(str(error), error.bash) from None
+
+
 def element_key(shell: Shell, name: str, index: str) -> int | str:
     """Return the key of an element: a text in an associative array, or else the value of an expression."""
     variable = shell.variables.variable(name)
     if variable is not None and variable.is_map:
         return index
-    key = evaluate(index, ExpressionVariables(shell))
+    key = evaluate_index(shell, index)
     if key < 0:
         elements = variable.elements if variable is not None else None
         key += 1 + max((int(each) for each in elements or {}), default=-1)

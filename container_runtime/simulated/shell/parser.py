@@ -24,8 +24,10 @@ from .syntax import (
     If,
     IncompleteScript,
     Loop,
+    Part,
     Pipeline,
     Redirect,
+    ScriptEnd,
     ShellSyntaxError,
     Text,
     Word,
@@ -35,8 +37,8 @@ from .thread_turns import in_turns
 _FUNCTION: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.:-]*)[ \t]*\([ \t]*\)")
 _BASH_FUNCTION: Final = re.compile(r"([^\s$'\"`\\;&|<>(){}#!=~*?\[\]]+)[ \t]*\([ \t]*\)")
 """bash allows nearly any word as the name of a function."""
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED: Final = frozenset(["then", "elif", "else", "fi", "do", "done", "esac", "}"])
+_BLANKS: Final = (Text(" ", quoted=True), Text("\t", quoted=True))
 _LIST_ENDS: Final = frozenset([")", ";;", ";&", ";;&"])
 
 
@@ -61,6 +63,8 @@ class ShellScript:
     def _parse_next(self) -> Command | None:
         try:
             return _line(self._lexer) if self._lexer.has_next_line() else None
+        except ScriptEnd:
+            return None
         except ShellSyntaxError as error:
             error.line = error.line or self._lexer.line
             raise
@@ -156,6 +160,8 @@ def _pipeline(lexer: Lexer) -> Command:
             raise lexer.unexpected_token()
         lexer.position += 1
         negated = not negated
+        if lexer.is_bash and (lexer.operator() in (";", "\n") or lexer.is_at_end()):
+            return Pipeline((), negated)
     commands = [_command(lexer)]
     while (operator := lexer.operator()) in ("|", "|&"):
         lexer.position += len(operator)
@@ -194,7 +200,7 @@ def _compound(lexer: Lexer) -> Callable[[Lexer], Command] | None:
     if lexer.is_bash and lexer.peek(2) == "((":
         start = lexer.position
         lexer.position += 2
-        expression = lexer.arithmetic_expression("))")
+        expression = lexer.arithmetic_expression()
         if expression is not None:
             return lambda lexer: ArithmeticCommand(expression, lexer.line)
         lexer.position = start
@@ -244,7 +250,8 @@ def _loop(lexer: Lexer, *, is_while: bool) -> Command:
 
 
 def _do(lexer: Lexer) -> Command:
-    if lexer.keyword() == "{":  # bash
+    lexer.skip_lines()
+    if lexer.is_bash and lexer.keyword() == "{":
         lexer.position += 1
         return _braces(lexer)
     lexer.expect("do")
@@ -256,14 +263,13 @@ def _do(lexer: Lexer) -> Command:
 def _for(lexer: Lexer) -> Command:
     lexer.skip_blanks()
     line = lexer.line
-    if lexer.peek(2) == "((":
+    if lexer.is_bash and lexer.peek(2) == "((":
         return _arithmetic_for(lexer)
     name = lexer.keyword()
-    if not _NAME.fullmatch(name):
+    is_name = name.isascii() and name.isidentifier()
+    if not (name if lexer.is_bash else is_name):
         error = lexer.unexpected_token(needs_word=True)
         error.args = ("Syntax error: Bad for loop variable",)
-        if name:
-            error.bash, error.source = f"`{name}': not a valid identifier", ""
         raise error
     lexer.position += len(name)
     words: list[Word] | None = None
@@ -275,17 +281,30 @@ def _for(lexer: Lexer) -> Command:
             words.append(lexer.next_word())
     if lexer.operator() == ";":
         lexer.position += 1
-    return For(name, None if words is None else tuple(words), _do(lexer), line)
+    body = _do(lexer)
+    return For(name, None if words is None else tuple(words), body, line if is_name else lexer.line)
 
 
 def _arithmetic_for(lexer: Lexer) -> Command:
+    begin, line = lexer.position, lexer.line
     lexer.position += 2
-    parts = [lexer.arithmetic_expression(end) for end in (";", ";", "))")]
-    if None in parts:
-        raise lexer.unexpected_token()
-    start, condition, step = (part or () for part in parts)
+    expression = lexer.arithmetic_expression()
+    if expression is None:
+        raise ScriptEnd("unbalanced parentheses")
+    parts: list[list[Part]] = [[]]
+    for part in expression:
+        if part == Text(";", quoted=True):
+            parts.append([])
+        elif parts[-1] or part not in _BLANKS:
+            parts[-1].append(part)
+    if len(parts) != 3:
+        bash = "syntax error: `;' unexpected" if parts[3:] else "syntax error: arithmetic expression required"
+        error = ShellSyntaxError("Syntax error: Bad for loop variable", bash)
+        error.source = f"syntax error: `{lexer.text[begin : lexer.position]}'"
+        raise error
     lexer.accept(";")
-    return ArithmeticFor(start, condition, step, _do(lexer))
+    start, condition, step = map(tuple, parts)
+    return ArithmeticFor(start, condition, step, _do(lexer), line)
 
 
 def _case(lexer: Lexer) -> Command:

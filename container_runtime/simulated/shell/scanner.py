@@ -216,7 +216,8 @@ class Scanner:
     def _unexpected(self, error: ShellSyntaxError) -> ShellSyntaxError:
         """Add the present line to an error."""
         start = self.text.rfind("\n", 0, self.position) + 1
-        error.source = self.text[start:].partition("\n")[0]
+        line = self.text[start:].partition("\n")[0]
+        error.source = f"`{line}'"
         return error
 
     def unterminated(self, start: int, end: str, message: str) -> IncompleteScript:

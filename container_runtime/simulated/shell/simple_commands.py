@@ -128,7 +128,7 @@ def report_error(shell: Shell, error: Exception) -> Steps:
     if isinstance(error, ExpansionError) or not shell.is_bash:
         yield from shell.report(text)
         return
-    for line in (text, f"`{error.source}'") if error.source else (text,):
+    for line in (text, error.source) if error.source else (text,):
         yield from shell.report_parser(line)
 
 

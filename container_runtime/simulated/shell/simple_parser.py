@@ -6,7 +6,17 @@ from typing import Final
 
 from .lexer import Lexer
 from .scanner import BREAKS
-from .syntax import Assignment, Command, Part, Redirect, ShellSyntaxError, SimpleCommand, Text, Word
+from .syntax import (
+    Assignment,
+    Command,
+    Part,
+    Redirect,
+    ShellSyntaxError,
+    SimpleCommand,
+    Text,
+    Word,
+    indexed_word,
+)
 
 _REDIRECT: Final = re.compile(
     r"([0-9]*|\{[A-Za-z_][A-Za-z0-9_]*\})(<<<|<<-|<<|<>|>>|>&|<&|>\||&>>|&>|[<>](?!\())"
@@ -105,8 +115,7 @@ def _text_of(elements: Sequence[tuple[Word | None, Word]]) -> Word:
     parts: list[Part] = [Text("(", quoted=True)]
     for number, (index, word) in enumerate(elements):
         parts += [Text(" ", quoted=True)] if number else ()
-        parts += () if index is None else (Text("[", quoted=True), *index, Text("]=", quoted=True))
-        parts += word
+        parts += word if index is None else indexed_word(index, word)
     return (*parts, Text(")", quoted=True))
 
 

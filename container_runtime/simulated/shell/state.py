@@ -84,6 +84,10 @@ class DiscardError(ExpansionError):
     """An expansion fails, which ends a POSIX shell; bash continues with the next line."""
 
 
+class BadIndex(DiscardError):
+    """The index of an array is no expression, which ends a bash of `-c`."""
+
+
 class OutputPipe(NamedTuple):
     """The input of a `>(script)`."""
 

@@ -18,11 +18,15 @@ class ShellSyntaxError(WordedError):
     bash_line = 0
     """The number of the line that bash reports, if it is another one."""
     source = ""
-    """The line with the token that is unexpected, which bash prints."""
+    """What bash prints about the text that is invalid, such as its line in quotes."""
 
 
 class IncompleteScript(ShellSyntaxError):
     """The text is the beginning of a script."""
+
+
+class ScriptEnd(ShellSyntaxError):
+    """The parentheses of `for ((` are not balanced: bash takes this for the end of the script."""
 
 
 class Text(Struct, frozen=True):
@@ -87,6 +91,11 @@ class HereDocument(Struct, kw_only=True):
     text: Word = ()
 
 
+def indexed_word(index: Word, word: Word) -> Word:
+    """Return the element `[index]=word` of an array as the text that it is where it is none."""
+    return (Text("[", quoted=True), *index, Text("]=", quoted=True), *word)
+
+
 class Redirect(Struct, frozen=True):
     descriptor: int
     operator: str
@@ -117,6 +126,7 @@ class SimpleCommand(Struct, frozen=True):
 
 class Pipeline(Struct, frozen=True):
     commands: Sequence["Command"]
+    """None in the `!` of bash with nothing behind it."""
     negated: bool
 
 
@@ -159,6 +169,7 @@ class ArithmeticFor(Struct, frozen=True):
     condition: Word
     step: Word
     body: "Command"
+    line: int
 
 
 class ArithmeticCommand(Struct, frozen=True):

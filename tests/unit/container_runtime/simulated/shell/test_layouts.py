@@ -64,3 +64,58 @@ def test_carriage_return_is_a_part_of_words():
 def test_grep_of_busybox_reads_a_folder_as_an_empty_file():
     result = run_simulated("grep -c x /; echo $?")
     assert (result.output, result.errors) == ("0\n1\n", "")
+
+
+@pytest.mark.parametrize(
+    ("script", "output", "errors", "code"),
+    [
+        ("[[ abc =~ ^a(\nb|c)+$ ]]; echo $?", "1\n", "", 0),
+        ("[[ abc =~ ^a(b|c ;# note\n)+$ ]]; echo $?", "1\n", "", 0),
+        ("[[ 'a\nb' =~ a(\n)b ]]; echo $?", "0\n", "", 0),
+        ("!", "", "", 1),
+        ("!\necho $?", "1\n", "", 0),
+        ("! ! ; echo $?", "0\n", "", 0),
+        ("if ! # note\nthen echo a; else echo b; fi", "b\n", "", 0),
+        ("false || ! ; echo $?", "1\n", "", 0),
+        ("for i in a;\n\n{ echo $i; }", "a\n", "", 0),
+        ("for i in a; do :;\ndone; for 1\\\nx; do\n:\ndone\necho $?", "1\n", "sh: line 5: `1x': not a valid identifier\n", 0),
+        ("for (( i = 0 ; ; )); do echo $i; break; done", "0\n", "", 0),
+        ("for ((i=0; i<2; i++) ); do echo $i; done; echo b", "", "", 0),
+        ("echo a\nfalse\nfor ((i=0; # note (\n i<2; i++)); do echo $i; done", "a\n", "", 1),
+        (
+            "for ((i=0; i<2; i++@)); do\n echo $i; done; echo $?",
+            "0\n1\n",
+            'sh: line 1: ((: i++@: syntax error: invalid arithmetic operator (error token is "@")\n',
+            0,
+        ),
+        (
+            "for ((i=0; i<2)); do :; done",
+            "",
+            "sh: -c: line 1: syntax error: arithmetic expression required\nsh: -c: line 1: syntax error: `((i=0; i<2))'\n",
+            2,
+        ),
+        ("a=(x); echo ${a[@@]}\necho b", "", 'sh: line 1: @@: syntax error: operand expected (error token is "@@")\n', 1),
+        ("declare -A m=(\r [k]=v [l]=w); echo ${#m[@]}", "2\n", "", 0),
+    ],
+)  # fmt: skip
+def test_layout_has_result_of_bash(script, output, errors, code):
+    result = run_simulated(script, "bash")
+    assert (result.output, result.errors, result.code) == (output, errors, code)
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["!", "!\necho a", "! ; echo a", "! # note", "for i in a; { :; }", "for ((i=0; i<2; i++)); do :; done"],
+)
+def test_negation_of_nothing_and_other_loops_are_for_bash_alone(script):
+    assert run_simulated(script).code == 2
+
+
+@pytest.mark.parametrize("blank", ["\r", "\v", "\f", "\xa0"])
+def test_only_space_tab_and_newline_are_blanks_of_expressions(blank):
+    message = f'1{blank}: syntax error: invalid arithmetic operator (error token is "{blank}")'
+    for script in (f"echo $((1{blank}))", f"x='1{blank}'; echo $((x))", f"a=(x); echo ${{a[1{blank}]}}"):
+        assert run_simulated(script, "bash").errors == f"sh: line 1: {message}\n"
+    assert run_simulated("((\n1\n+\t1 )); echo $? $((x\n=\n3))", "bash").output == "0 3\n"
+    assert run_simulated(f"echo $((1{blank}))").code == 2
+    assert run_simulated(f"x='{blank}1{blank}'; echo $((x))").code == (2 if blank == "\xa0" else 0)
