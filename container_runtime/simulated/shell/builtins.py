@@ -8,6 +8,7 @@ from . import limits
 from .arithmetic import evaluate
 from .builtin_errors import BuiltinError, MissingFile, UsageError, invalid_number, invalid_option
 from .command_lookup import BUILTINS as LOOKUP_BUILTINS
+from .declarations import print_values
 from .directories import BUILTINS as DIRECTORY_BUILTINS
 from .filesystem import AccessDenied, FileError
 from .messages import usage
@@ -237,11 +238,7 @@ def _shift(shell: Shell, argv: Sequence[str]) -> Run:
 def _set(shell: Shell, argv: Sequence[str]) -> Run:
     arguments = list(argv[1:])
     if not arguments:
-        for name in shell.variable_names():
-            value = shell.variables.get(name)
-            if value is not None:
-                yield from shell.write(1, f"{name}={quote(value)}\n")
-        return 0
+        return (yield from print_values(shell))
     shell.variables.changes += 1
     while arguments:
         argument = arguments.pop(0)

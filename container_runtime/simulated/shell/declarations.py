@@ -16,6 +16,9 @@ _NAMES_PER_COMMAND: Final = 20
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TARGET: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[.*\])?\+?", re.DOTALL)
 
+_PLAIN: Final = re.compile(r"""(?![#~])[^\s'"\\|&;()<>!{}*\[\]?^$`]*""")
+"""Matches a value that bash prints without quotes."""
+
 
 def _options(argv: Sequence[str], letters: str) -> tuple[str, list[str]]:
     """Return the letters of the options, those behind a plus as capitals with `+` before them, and the other arguments."""
@@ -41,11 +44,14 @@ def _check_name(text: str) -> str:
 def _export(shell: Shell, argv: Sequence[str]) -> Run:
     attribute = "is_exported" if argv[0] == "export" else "is_read_only"
     options, arguments = _options(argv, "pnfaA")
+    if not arguments and shell.is_bash:
+        return (yield from _list_variables(shell, argv[0], options + ("x" if argv[0] == "export" else "r")))
     if not arguments:
         for name in shell.variable_names():
             variable = shell.variables.variable(name)
             if variable is not None and getattr(variable, attribute):
-                yield from _print_export(shell, argv[0], name, variable)
+                value = "" if variable.value is None else f"={quote(variable.value)}"
+                yield from shell.write(1, f"{argv[0]} {name}{value}\n")
         return 0
     for index, argument in enumerate(arguments):
         if index % _NAMES_PER_COMMAND == _NAMES_PER_COMMAND - 1:
@@ -55,15 +61,6 @@ def _export(shell: Shell, argv: Sequence[str]) -> Run:
         if "f" not in options:
             shell.variables.change(name, **{attribute: "n" not in options})
     return 0
-
-
-def _print_export(shell: Shell, word: str, name: str, variable: ShellVariable) -> Steps:
-    if shell.is_bash:
-        word = f"declare -{_letters(variable) or '-'}"
-        value = None if variable.value is None else double_quote(variable.value)
-    else:
-        value = None if variable.value is None else quote(variable.value)
-    yield from shell.write(1, f"{word} {name}{'' if value is None else f'={value}'}\n")
 
 
 def _letters(variable: ShellVariable) -> str:
@@ -96,7 +93,9 @@ def _declare(shell: Shell, argv: Sequence[str]) -> Run:
         return _declare_functions(shell, options, arguments)
     if "n" in options.replace("+n", ""):
         raise BuiltinError("-n is not simulated")
-    if "p" in options or not arguments:
+    if not arguments:
+        return (yield from _list_variables(shell, argv[0], options))
+    if "p" in options:
         return (yield from _print_variables(shell, arguments))
     is_local = shell.variables.is_in_function and bool(shell.calls) and "g" not in options
     for argument in arguments:
@@ -138,19 +137,62 @@ def _declare_functions(shell: Shell, options: str, names: Sequence[str]) -> int:
 
 def _print_variables(shell: Shell, names: Sequence[str]) -> Run:
     code = 0
-    for name in names or shell.variable_names():
-        variable = shell.variables.variable(name)
-        if variable is None:
+    for name in names:
+        if shell.variables.variable(name) is None:
             yield from shell.report(f"declare: {name}: not found")
             code = 1
-            continue
-        if variable.elements is not None:
-            items = " ".join(f"[{key}]={double_quote(text)}" for key, text in variable.elements.items())
-            value = f"=({items}{' ' if variable.is_map and items else ''})"
         else:
-            value = "" if variable.text is None else f"={double_quote(variable.text)}"
-        yield from shell.write(1, f"declare -{_letters(variable) or '-'} {name}{value}\n")
+            yield from _print_variable(shell, name)
     return code
+
+
+def _print_variable(shell: Shell, name: str) -> Steps:
+    variable = shell.variables.variable(name)
+    if variable is None:
+        return
+    if variable.elements is not None:
+        value = f"={_elements_text(variable)}"
+    else:
+        value = "" if variable.text is None else f"={double_quote(variable.text)}"
+    yield from shell.write(1, f"declare -{_letters(variable) or '-'} {name}{value}\n")
+
+
+def _elements_text(variable: ShellVariable) -> str:
+    items = " ".join(f"[{key}]={double_quote(text)}" for key, text in (variable.elements or {}).items())
+    return f"({items}{' ' if variable.is_map and items else ''})"
+
+
+def _list_variables(shell: Shell, builtin: str, options: str) -> Run:
+    """Print the arrays of the kind that the options name, or all variables, that have one of the attributes that they name.
+
+    `local` prints all variables of the function.
+    """
+    if builtin == "local":
+        for name in shell.variables.local_names() if shell.is_bash else ():
+            yield from _print_variable(shell, name)
+        return 0
+    letters = set(re.sub(r"\+.", "", options))
+    if not letters - {"g"}:
+        return (yield from print_values(shell))
+    kinds, attributes = letters & set("aA"), letters & set("ilrux")
+    for name in shell.variable_names():
+        variable = shell.variables.variable(name)
+        of_variable = set() if variable is None else set(_letters(variable))
+        if kinds <= of_variable and (not attributes or attributes & of_variable):
+            yield from _print_variable(shell, name)
+    return 0
+
+
+def print_values(shell: Shell) -> Run:
+    """Print all variables with their values."""
+    for name in shell.variable_names():
+        variable = shell.variables.variable(name)
+        if variable is not None and variable.elements is not None:
+            yield from shell.write(1, f"{name}={_elements_text(variable)}\n")
+        elif variable is not None and variable.text is not None:
+            is_plain = shell.is_bash and _PLAIN.fullmatch(variable.text)
+            yield from shell.write(1, f"{name}={variable.text if is_plain else quote(variable.text)}\n")
+    return 0
 
 
 def _unset_variables(shell: Shell, argv: Sequence[str]) -> Run:

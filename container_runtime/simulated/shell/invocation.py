@@ -29,6 +29,11 @@ _NOT_EXECUTED: Final = 255
 """The exit code of runc's process if the kernel does not execute a file: its interpreter does not exist, or it names none."""
 _BASH: Final = frozenset({"bash", "zsh"})
 _BASH_VERSION: Final = ("5", "2", "15", "1", "release", "x86_64-pc-linux-gnu")
+_BASH_VARIABLES: Final[Mapping[str, ShellVariable]] = {
+    "BASH_ALIASES": ShellVariable(elements={}, is_map=True),
+    "BASH_CMDS": ShellVariable(elements={}, is_map=True),
+    "BASH_VERSINFO": ShellVariable(elements=dict(enumerate(_BASH_VERSION))),
+}
 
 
 def run_command(host: Host, argv: Sequence[str], environment: Mapping[str, str], directory: str = "/") -> Run:
@@ -166,9 +171,9 @@ def _run_shell(process: Process) -> Run:
     shell = Interpreter(process, [name, *rest], is_bash=process.name in _BASH)
     shell.letters = options.letters
     shell.ignored_signals = process.processes.ignored_signals()
-    if shell.is_bash:
-        process.is_bash = True
-        shell.variables.put("BASH_VERSINFO", ShellVariable(elements=dict(enumerate(_BASH_VERSION))))
+    process.is_bash |= shell.is_bash
+    for variable_name, variable in (_BASH_VARIABLES if shell.is_bash else {}).items():
+        shell.variables.put(variable_name, variable)
     shell.variables.set("PWD", process.directory)
     try:
         for option in sorted(options.enabled - {""}):

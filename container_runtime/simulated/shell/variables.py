@@ -177,6 +177,10 @@ class VariableTable:
         for name, variable in self._scopes.pop().items():
             self._restore(name, variable)
 
+    def local_names(self) -> list[str]:
+        """Return the names of the variables that are local to the function."""
+        return sorted(self._scopes[-1])
+
     def make_local(self, name: str, *, inherits: bool) -> None:
         """Make a variable local to the function; without `inherits`, it has no value at first."""
         scope = self._scopes[-1]

@@ -119,3 +119,19 @@ def test_only_space_tab_and_newline_are_blanks_of_expressions(blank):
     assert run_simulated("((\n1\n+\t1 )); echo $? $((x\n=\n3))", "bash").output == "0 3\n"
     assert run_simulated(f"echo $((1{blank}))").code == 2
     assert run_simulated(f"x='{blank}1{blank}'; echo $((x))").code == (2 if blank == "\xa0" else 0)
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("declare -A", 'declare -A BASH_ALIASES=()\ndeclare -A BASH_CMDS=()\ndeclare -A m=([k]="v" )\n'),
+        ("declare -ai", 'declare -ai b=([0]="2")\n'),
+        ("declare -aA; readonly -A", ""),
+        ("declare -l -u; readonly", 'declare -l l="x"\ndeclare -r r="5"\n'),
+        ("f() { local y=1 z; local -a q=(1); local -i; }; f", 'declare -a q=([0]="1")\ndeclare -- y="1"\ndeclare -- z\n'),
+        ("declare | grep '^[nmbcl]='", "b=([0]=\"2\")\nc='p q'\nl=x\nm=([k]=\"v\" )\nn=1\n"),
+    ],
+)  # fmt: skip
+def test_declare_lists_variables_that_have_an_attribute(command, output):
+    script = f"declare -i n=1; declare -ai b=(2); declare -A m=([k]=v); declare -l l=X; c='p q'; readonly r=5; {command}"
+    assert run_simulated(script, "bash").output == output
