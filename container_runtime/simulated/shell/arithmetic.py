@@ -98,7 +98,7 @@ def _number_of(text: str, expression: str) -> int:
 
 def _error(text: str, problem: str, bash: str, token: str, *, bash_text: str | None = None) -> DiscardError:
     """Return the error of an expression in the words of dash, and in those of bash, which names the token."""
-    bash_text = (text if bash_text is None else bash_text).lstrip(_BLANKS)
+    bash_text = (text if bash_text is None else bash_text).lstrip(" \t")
     return DiscardError(
         f'arithmetic expression: {problem}: "{text[:_MAX_SHOWN]}"',
         f'{bash_text[:_MAX_SHOWN]}: {bash} (error token is "{token[:_MAX_SHOWN]}")',

@@ -232,7 +232,7 @@ class Lexer(Scanner):
             self.depth,
             self._parse_list,
             is_bash=self.is_bash,
-            line=self.line,
+            line=self.line if self.is_bash else 1,
             on_step=self.on_step,
         )
         script = self._parse_list(inner)

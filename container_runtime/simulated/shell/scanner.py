@@ -14,7 +14,26 @@ _UNQUOTED: Final = re.compile(r"(?:[^\\'\"`$#\n]+|\\[\s\S]|(?<=[^\s;&|()<>])#)*"
 _ESCAPED: Final = re.compile(r"\\([\s\S])")
 _OPERATOR: Final = re.compile(r"&&|\|\||\|&|;;&|;;|;&|[;&|()\n]")
 _REDIRECT: Final = re.compile(r"<<<|<<|<>|>>|>&|<&|>\||<|>")
-_RESERVED: Final = frozenset(["!", "then", "elif", "else", "fi", "do", "done", "esac", "}", "in"])
+_RESERVED: Final = frozenset(
+    [
+        "!",
+        "if",
+        "then",
+        "elif",
+        "else",
+        "fi",
+        "while",
+        "until",
+        "for",
+        "do",
+        "done",
+        "case",
+        "esac",
+        "{",
+        "}",
+        "in",
+    ]
+)
 _KEYWORD: Final = re.compile(r"[^ \t\n;&|()<>]*")
 BREAKS: Final = frozenset(" \t\n;&|()<>")
 

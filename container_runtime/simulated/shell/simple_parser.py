@@ -33,7 +33,12 @@ def parse_simple(lexer: Lexer) -> Command:
     line = lexer.line
     declares = False
     while True:
+        begins = lexer.is_bash and bool(words) and not (assignments or redirects)
+        line = (
+            lexer.line if begins and len(words) == 2 else line
+        )  # bash has read the token behind the first word
         lexer.skip_blanks()
+        line = lexer.line if begins and len(words) == 1 else line
         redirect = _redirect(lexer)
         if redirect is not None:
             redirects.append(redirect)

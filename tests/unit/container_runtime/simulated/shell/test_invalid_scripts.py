@@ -12,6 +12,8 @@ from judges.differential.shell.shells import run_simulated
         ("echo a; ;", 'sh: 1: Syntax error: ";" unexpected', 2),
         ("x=$((1 +))", 'sh: 1: arithmetic expression: expecting primary: "1 +"', 2),
         ("echo ${x!y}", "sh: 1: Bad substitution", 2),
+        ("for i in a; { :; }", 'sh: 1: Syntax error: "{" unexpected (expecting "do")', 2),
+        ("for i in a; if :", 'sh: 1: Syntax error: "if" unexpected (expecting "do")', 2),
         ("! ! true", 'sh: 1: Syntax error: "!" unexpected', 2),
         ("select x in a; do :; done", "sh: 1: select is not simulated", 2),
         ("coproc cat", "sh: 1: coproc is not simulated", 2),

@@ -135,3 +135,27 @@ def test_only_space_tab_and_newline_are_blanks_of_expressions(blank):
 def test_declare_lists_variables_that_have_an_attribute(command, output):
     script = f"declare -i n=1; declare -ai b=(2); declare -A m=([k]=v); declare -l l=X; c='p q'; readonly r=5; {command}"
     assert run_simulated(script, "bash").output == output
+
+
+@pytest.mark.parametrize(
+    ("script", "line"),
+    [
+        ("c \\\n a", 2),
+        ("c a \\\n b \\\n d", 1),
+        ("c a\\\nb", 2),
+        ("c \\\n", 2),
+        ("c 'x\ny' \\\n b", 2),
+        ("x=1 \\\n c \\\n a", 1),
+        (">o c \\\n a", 1),
+        ("c > \\\n o", 1),
+        ("c \\\n > o", 2),
+    ],
+)
+def test_line_of_a_command_of_bash_is_that_of_the_token_behind_its_first_word(script, line):
+    assert run_simulated(script, "bash").errors == f"sh: line {line}: c: command not found\n"
+    assert run_simulated(script).errors == "sh: 1: c: not found\n"
+
+
+@pytest.mark.parametrize("script", ["\n\nx=`c`", "echo `c` \\\n `c`", "x=`c\n\n`"])
+def test_lines_of_backquotes_begin_with_1_in_a_posix_shell(script):
+    assert set(run_simulated(script).errors.splitlines()) == {"sh: 1: c: not found"}
