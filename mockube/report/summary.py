@@ -215,6 +215,7 @@ def _with_named(
         for problem in problems
         for origin in problem.get("origins", ())
         for write in origin.get("writes", ())
+        if "user" in write  # not if only the managers of fields are known
     }
     return [*authors[:limit], *(each for each in authors[limit:] if each.user in named)]
 

@@ -82,9 +82,19 @@ SETTINGS = {"kind": "Secret", "apiVersion": "v1", "namespace": "default", "name"
 NO_KEY = "the container main needs the key token of the Secret settings, which has no such key"
 
 
-def broken(*, padding=0):
+BOB = {"revision": 7, "type": "MODIFIED", "user": "bob", "program": "kubectl-patch", "before": '"***"'}
+MANAGER = {
+    "revision": 0,
+    "type": "MODIFIED",
+    "program": "kubectl",
+    "verb": "apply",
+    "source": "managedFields",
+}
+"""What is known of a write that is older than the history."""
+
+
+def broken(*, padding=0, write=BOB):
     """A recording in which bob removed a key that 12 Deployments, their Services and their pods need."""
-    write = {"revision": 7, "type": "MODIFIED", "user": "bob", "program": "kubectl-patch", "before": '"***"'}
     origin = {
         "object": SETTINGS,
         "field": "data.token",
@@ -151,6 +161,12 @@ def test_writers_that_a_problem_names_are_in_a_text_of_whatever_size(suffix):
     assert "bob (kubectl-patch)" in text or '"bob"' in text
     authors = [each["user"] for each in summarize(broken(), LEVELS[-1])["authors"]]
     assert authors == ["user-29", "bob"]
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_manager_of_a_field_whose_user_is_not_known_is_in_each_format(suffix):
+    text = WRITERS[suffix](broken(write=MANAGER))
+    assert "managedFields" in text
 
 
 def test_pods_that_a_user_created_with_the_same_mistake_are_one_problem():
