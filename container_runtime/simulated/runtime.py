@@ -676,7 +676,10 @@ class SimulatedRuntime:
             return self._access_logs.with_requests(present, pod, name, run.restarts)
         container = container_spec(pod, name)
         assert container is not None
-        if commands.live_command(self._images, pod, container) or self._live.may_be_changed(pod, container):
+        if commands.live_command(self._images, pod, container) or (
+            commands.interpreted_command(self._images, pod, container)
+            and self._live.may_be_changed(pod, container)
+        ):
             return lost_log(run)
         references = await self._objects.load_shared(pod, container)
         host = commands.host_of(self._images, pod, container, references, run.started)

@@ -125,6 +125,13 @@ async def test_server_ends_at_a_signal():
     assert (kill.restarts, kill.code, kill.reason) == (0, 0, "")
 
 
+async def test_server_whose_probe_is_a_command_has_its_log():
+    probe = {"exec": {"command": ["redis-cli", "ping"]}}
+    cluster = Cluster({"name": "c", "image": "redis:7", "readinessProbe": probe})
+    await cluster.advance(2)
+    assert "Ready to accept connections" in (await cluster.log())[-1]
+
+
 async def test_container_has_no_process_of_that_number():
     cluster = Cluster(shell("sleep 1000"))
     assert await cluster.exec("sh", "-c", "kill 77") == (1, "sh: can't kill pid 77: No such process\n")
