@@ -41,6 +41,7 @@ class PodConnection:
         self.departure.set()
         await self._to_pod.end()
         await supervision.cancel_and_wait([self._serving])
+        self._to_proxy.discard()  # also what waits for it ends
 
 
 class _PodSide:

@@ -63,6 +63,14 @@ async def test_closed_connection_ends_the_program():
         await pod.side.write(b"late")
 
 
+async def test_closed_connection_ends_a_read_that_waits():
+    connection = PodConnection(Pod().connect)
+    reading = asyncio.create_task(connection.read(9))
+    await yield_to_loop(3)
+    await connection.close()
+    assert await reading == b""
+
+
 async def test_program_whose_client_leaves_is_no_error():
     async def connect(_):
         raise StreamsClosed
