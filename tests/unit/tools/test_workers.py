@@ -238,7 +238,8 @@ def test_test_that_takes_too_long_fails(run_tests):
 def test_interrupted_run_reports_what_failed(run_tests):
     code, printed = run_tests(
         "def test_first(): assert 1 == 2\n"
-        "def test_second():\n    import signal, time\n    os.kill(os.getppid(), signal.SIGINT)\n    time.sleep(60)\n"
+        "def test_second():\n    import signal, time\n    os.kill(os.getppid(), signal.SIGINT)\n    time.sleep(60)\n",
+        "--workers=1",  # one begins the second test when the result of the first is known
     )
     assert code == 2
     assert "FAILED test_some.py::test_first - assert 1 == 2" in printed
