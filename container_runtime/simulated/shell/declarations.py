@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 from .assignments import assign_word
@@ -171,7 +172,7 @@ def _list_variables(shell: Shell, builtin: str, options: str) -> Run:
         for name in shell.variables.local_names() if shell.is_bash else ():
             yield from _print_variable(shell, name)
         return 0
-    letters = set(re.sub(r"\+.", "", options))
+    letters = {letter for before, letter in pairwise(f" {options}") if "+" not in (before, letter)}
     if not letters - {"g"}:
         return (yield from print_values(shell))
     kinds, attributes = letters & set("aA"), letters & set("ilrux")
