@@ -19,12 +19,7 @@ from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import NoLogs, run_of
 from mockube.container_runtime.simulated.files.process_files import OF_PROCESS_ITSELF, process_files
 from mockube.container_runtime.simulated.files.users import identity_of
-from mockube.container_runtime.simulated.shell.command_lookup import (
-    BASH_BUILTIN_NAMES,
-    BASH_KEYWORDS,
-    BUILTIN_NAMES,
-    KEYWORDS,
-)
+from mockube.container_runtime.simulated.shell.command_lookup import SHELL_WORDS
 from mockube.container_runtime.simulated.shell.filesystem import PROC, FileEntry, FileSystem, ProcessView
 from mockube.container_runtime.simulated.shell.outside import OutsideAnswer
 from mockube.container_runtime.simulated.shell.process import FIRST_PID, OtherProcess, RunningProcess
@@ -67,7 +62,7 @@ def _executed(argv: tuple[str, ...]) -> tuple[str, ...]:
     if not is_script or _PROGRAM_LINE.fullmatch(argv[2].strip()) is None:
         return argv
     words = tuple(argv[2].split())
-    return argv if words[0] in BASH_KEYWORDS | KEYWORDS | BUILTIN_NAMES | BASH_BUILTIN_NAMES else words
+    return argv if words[0] in SHELL_WORDS else words
 
 
 def _server_argv(image: Image, container: ReadOnlyTree) -> tuple[str, ...]:

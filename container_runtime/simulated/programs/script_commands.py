@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from mockube.container_runtime.images.table import ENTRYPOINT
-from mockube.container_runtime.simulated.shell.command_lookup import BASH_KEYWORDS, KEYWORDS
 from mockube.container_runtime.simulated.shell.options import has_letter
+from mockube.container_runtime.simulated.shell.syntax import BASH_KEYWORDS, KEYWORDS
 
 _SHELLS: Final = frozenset({"sh", "bash", "ash", "dash"})
 _WRAPPERS: Final = frozenset(
@@ -27,7 +27,7 @@ _PUNCTUATION: Final = "();<>|&\n`"
 _LISTS: Final = frozenset({"for", "case", "select", "function"})
 """The keywords that are followed by words which are no command."""
 _ARGUMENTS: Final = frozenset({"$@", "$*"})
-SHELL_KEYWORDS: Final = KEYWORDS | BASH_KEYWORDS
+_KEYWORDS: Final = KEYWORDS | BASH_KEYWORDS
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 
@@ -44,7 +44,7 @@ def simple_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
         return
     for command in _commands_of_script(words[at + 1]):
         rest = _without_wrappers(command)
-        while rest and rest[0] in SHELL_KEYWORDS:
+        while rest and rest[0] in _KEYWORDS:
             rest = [] if rest[0] in _LISTS else _without_wrappers(rest[1:])
         if rest:
             yield rest

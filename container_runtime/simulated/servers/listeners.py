@@ -23,11 +23,8 @@ from mockube.container_runtime.images.table import (
 )
 from mockube.container_runtime.pod_script import runs_script
 from mockube.container_runtime.simulated.programs.program import is_pause_image
-from mockube.container_runtime.simulated.programs.script_commands import SHELL_KEYWORDS, simple_commands
-from mockube.container_runtime.simulated.shell.command_lookup import (
-    BASH_BUILTIN_NAMES,
-    BUILTIN_NAMES,
-)
+from mockube.container_runtime.simulated.programs.script_commands import simple_commands
+from mockube.container_runtime.simulated.shell.command_lookup import SHELL_WORDS
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
     PROGRAMS as NETWORK_SERVERS,
 )
@@ -37,7 +34,6 @@ from .server_programs import DATAGRAM_SERVERS, SERVERS, Behaviors, port_number
 
 _REFERENCE: Final = re.compile(r"\$\((\w+)\)|\$\{(\w+)(?::?-([^}$]*))?\}|\$(\w+)")
 _NUMBER: Final = re.compile(r"(?<![\w.])\d{2,5}(?![\w.])")
-_QUIET: Final = SHELL_KEYWORDS | BUILTIN_NAMES | BASH_BUILTIN_NAMES
 _EVALUATED: Final = frozenset({"eval", ".", "source"})
 """The builtins that run what nobody reads here."""
 
@@ -256,7 +252,7 @@ def _of_simple_command(
         return Listeners(
             ports=ports, datagrams=None if datagrams is None else datagrams(arguments, environment)
         )
-    is_quiet = program in _QUIET and program not in _EVALUATED
+    is_quiet = program in SHELL_WORDS and program not in _EVALUATED
     is_client = program in PROGRAMS and program not in NETWORK_SERVERS and server is None
     if is_quiet or is_client or program.startswith("#"):
         return Listeners()

@@ -7,28 +7,8 @@ from .builtin_errors import BuiltinError
 from .invoking import CommandNotFound, find_program, program_path
 from .process import Run, UnknownProgram
 from .state import Shell
+from .syntax import BASH_KEYWORDS, KEYWORDS
 
-KEYWORDS: Final = frozenset(
-    [
-        "if",
-        "then",
-        "elif",
-        "else",
-        "fi",
-        "for",
-        "while",
-        "until",
-        "do",
-        "done",
-        "case",
-        "esac",
-        "{",
-        "}",
-        "!",
-        "in",
-    ]
-)
-BASH_KEYWORDS: Final = frozenset(["[[", "]]", "function", "select", "time"])
 BUILTIN_NAMES: Final = frozenset(
     [
         ".",
@@ -90,6 +70,8 @@ BASH_BUILTIN_NAMES: Final = frozenset(
         "caller",
     ]
 )
+SHELL_WORDS: Final = KEYWORDS | BASH_KEYWORDS | BUILTIN_NAMES | BASH_BUILTIN_NAMES
+"""The first words of commands that a shell executes itself."""
 
 
 def _command(shell: Shell, argv: Sequence[str]) -> Run:

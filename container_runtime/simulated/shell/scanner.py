@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from . import limits
-from .syntax import HereDocument, IncompleteScript, ShellSyntaxError, Text, Word
+from .syntax import KEYWORDS, HereDocument, IncompleteScript, ShellSyntaxError, Text, Word
 
 _BLANKS: Final = re.compile(r"[ \t]*(?:#[^\n]*)?")
 _UNQUOTED: Final = re.compile(r"(?:[^\\'\"`$#\n]+|\\[\s\S]|(?<=[^\s;&|()<>])#)*")
@@ -14,26 +14,6 @@ _UNQUOTED: Final = re.compile(r"(?:[^\\'\"`$#\n]+|\\[\s\S]|(?<=[^\s;&|()<>])#)*"
 _ESCAPED: Final = re.compile(r"\\([\s\S])")
 _OPERATOR: Final = re.compile(r"&&|\|\||\|&|;;&|;;|;&|[;&|()\n]")
 _REDIRECT: Final = re.compile(r"<<<|<<|<>|>>|>&|<&|>\||<|>")
-_RESERVED: Final = frozenset(
-    [
-        "!",
-        "if",
-        "then",
-        "elif",
-        "else",
-        "fi",
-        "while",
-        "until",
-        "for",
-        "do",
-        "done",
-        "case",
-        "esac",
-        "{",
-        "}",
-        "in",
-    ]
-)
 _KEYWORD: Final = re.compile(r"[^ \t\n;&|()<>]*")
 BREAKS: Final = frozenset(" \t\n;&|()<>")
 
@@ -228,7 +208,7 @@ class Scanner:
             message = f"Syntax error: redirection unexpected{expected}"
             return self._unexpected(ShellSyntaxError(message, _near(redirect[0])))
         token = operator or self.keyword() or self.peek()
-        is_word = not operator and self.keyword() and token not in _RESERVED
+        is_word = not operator and self.keyword() and token not in KEYWORDS
         word = "word" if is_word else f'"{token}"'
         return self._unexpected(ShellSyntaxError(f"Syntax error: {word} unexpected{expected}", _near(token)))
 

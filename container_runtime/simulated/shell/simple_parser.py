@@ -33,10 +33,9 @@ def parse_simple(lexer: Lexer) -> Command:
     line = lexer.line
     declares = False
     while True:
+        # For bash, the line of a command is that of the token behind its first word.
         begins = lexer.is_bash and bool(words) and not (assignments or redirects)
-        line = (
-            lexer.line if begins and len(words) == 2 else line
-        )  # bash has read the token behind the first word
+        line = lexer.line if begins and len(words) == 2 else line
         lexer.skip_blanks()
         line = lexer.line if begins and len(words) == 1 else line
         redirect = _redirect(lexer)

@@ -1,11 +1,34 @@
 """The syntax tree of a script."""
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from .messages import WordedError
+
+KEYWORDS: Final = frozenset(
+    [
+        "if",
+        "then",
+        "elif",
+        "else",
+        "fi",
+        "for",
+        "while",
+        "until",
+        "do",
+        "done",
+        "case",
+        "esac",
+        "{",
+        "}",
+        "!",
+        "in",
+    ]
+)
+BASH_KEYWORDS: Final = frozenset(["[[", "]]", "function", "select", "time"])
+"""The words that bash has beside those of every shell."""
 
 
 class ShellSyntaxError(WordedError):
