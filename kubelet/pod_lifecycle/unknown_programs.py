@@ -107,12 +107,12 @@ def _unknown_handlers(container: Container) -> Iterator[tuple[str, str]]:
 
 
 class LiveAssumptions(Struct):
-    """What the commands of a pod that run in real time would have done, and is not simulated."""
+    """What is not simulated of the commands of a pod that run in real time."""
 
     events: list[EmitEvent] = field(default_factory=list)
 
     def add(self, event: EmitEvent) -> bool:
-        """Return whether an event says something new; a loop reports the same again, or ever other programs."""
+        """Note an event; return whether it says something new: a loop may report one program, or many, without end."""
         is_new = event not in self.events and len(self.events) < _MAX_LIVE_ASSUMPTIONS
         if is_new:
             self.events.append(event)
