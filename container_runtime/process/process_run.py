@@ -153,6 +153,8 @@ class ProcessRun:
         """The ports about which an Event says that nothing outside of the pod reaches them."""
         self._deadline: float | None = None
         self._stop_requested = asyncio.Event()
+        self._has_lost_network = False
+        """Whether the network that its process enters, or has entered, is gone."""
         self.output = ContainerOutput()
 
     @property
@@ -173,6 +175,14 @@ class ProcessRun:
             self._deadline = deadline
             self._stop_requested.set()
             self.update_state(is_stopping=True)
+
+    def lose_network(self) -> None:
+        """End the process because its network is gone, also one that is only being started."""
+        self._has_lost_network = True
+        if self.process is not None and self.state.exit is None:
+            message = "Pod sandbox changed, it will be killed and re-created."
+            self.record_event("Normal", "SandboxChanged", message)
+            self.process.kill()
 
     async def start_exec(
         self, command: Sequence[str], *, stdin: bool = False, terminal: bool = False
@@ -292,6 +302,7 @@ class ProcessRun:
                 context = self._context
                 writable = await context.volumes.mount(self.pod, self.container, references, context.folder)
                 support = await context.support()
+                self._has_lost_network = False
                 network = await context.network.enter(self.pod)
                 await asyncio.to_thread(folders.remove_root, context.folder, self.pod, self.container)
                 spec = self._create_spec(references, writable, network, binds=support.mounts)
@@ -408,6 +419,8 @@ class ProcessRun:
         self.spec = spec
         self._context.watch.add(process.pid)
         try:
+            if self._has_lost_network:
+                self.lose_network()
             with closing(LogWriter(self.log, self._context.clock.now)) as log:
                 return await self._watch_process(process, log)
         finally:

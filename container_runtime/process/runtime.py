@@ -286,10 +286,7 @@ class ProcessRuntime:
             return
         record.processes.stop()
         for run in record.runs.values():
-            if run.process is not None and run.state.exit is None:
-                message = "Pod sandbox changed, it will be killed and re-created."
-                run.record_event("Normal", "SandboxChanged", message)
-                run.process.kill()
+            run.lose_network()
 
     # --- commands, output and ports
 

@@ -1,5 +1,6 @@
 """Pods whose containers are processes, in network namespaces of their own."""
 
+import asyncio
 import textwrap
 
 import orjson
@@ -8,6 +9,8 @@ from kubernetes import client as official
 from kubernetes.stream import stream
 
 from mockube import Cluster
+from mockube.container_runtime.process import process_run
+from mockube.container_runtime.process.process_run import ProcessRun
 from tests.support.pod_network import missing
 from tests.support.process_pods import RUN, create, events, is_over, python, status_of
 from tests.support.processes.acknowledged_writes import until
@@ -321,10 +324,9 @@ def test_kubelet_answers_processes_in_the_network_of_its_node(cluster, pods):
     assert pods.read_namespaced_pod_log(name, "default") == "401\n"
 
 
-def test_pod_gets_another_network_when_its_own_is_removed(cluster, pods):
-    script = (
-        PREAMBLE
-        + """
+REMOVE_NETWORK = (
+    PREAMBLE
+    + """
 import ctypes, fcntl, struct, time
 if not os.path.exists("/scratch/removed"):
     open("/scratch/removed", "w").close()
@@ -335,15 +337,39 @@ if not os.path.exists("/scratch/removed"):
 while True:
     time.sleep(1000)
 """
-    )
+)
+
+
+@pytest.mark.parametrize("is_starting", [False, True])
+def test_pod_gets_another_network_when_its_own_is_removed(cluster, pods, monkeypatch, is_starting):
+    """`is_starting`: the network is gone before the start of the process has returned."""
+    if is_starting:
+        monkeypatch.setattr(process_run, "start_process", start_until_network_is_lost(monkeypatch))
     context = {"capabilities": {"add": ["NET_ADMIN"]}}
     mounts = [{"name": "scratch", "mountPath": "/scratch"}]
-    container = python(script, volumeMounts=mounts, securityContext=context)
+    container = python(REMOVE_NETWORK, volumeMounts=mounts, securityContext=context)
     name = create(pods, container, volumes=[{"name": "scratch", "emptyDir": {}}])
     message = "Pod sandbox changed, it will be killed and re-created."
     until(lambda: ("SandboxChanged", message) in events(cluster, name), "an Event")
     cluster.wait("Pod", name, lambda pod: status_of(pod).get("restartCount") == 1 and status_of(pod)["ready"])
     assert execute(pods, name, "import socket; print(socket.if_nametoindex('eth0'))") == "2"
+
+
+def start_until_network_is_lost(monkeypatch):
+    """Return `start_process` for which the first process has removed its network when it returns."""
+    is_lost, start, lose = asyncio.Event(), process_run.start_process, ProcessRun.lose_network
+
+    async def start_process(*arguments, **options):
+        process = await start(*arguments, **options)
+        await is_lost.wait()
+        return process
+
+    def lose_network(run):
+        lose(run)
+        is_lost.set()
+
+    monkeypatch.setattr(ProcessRun, "lose_network", lose_network)
+    return start_process
 
 
 def test_services_are_reached_at_addresses_of_both_families_and_of_load_balancers():
