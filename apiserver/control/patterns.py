@@ -23,10 +23,12 @@ class Pattern:
     __slots__ = ("_match", "_text", "cost")
 
     def __init__(self, text: str) -> None:
-        """Compile a pattern; raise ValueError if it is too long."""
+        """Compile a pattern; raise ValueError if it is too long, or has a class without an end."""
         __tracebackhide__ = True
         if len(text) > MAX_PATTERN:
             raise ValueError(f"a pattern has at most {MAX_PATTERN} characters, not {len(text)}")
+        if _has_open_class(text):
+            raise ValueError(f'the pattern "{text}" has a [ without a ]: write [[] for a [')
         self._text = text
         self._match = re.compile(fnmatch.translate(text)).match if _WILDCARD.search(text) else None
         self.cost = 0 if self._match is None else 1 + _search_cost(text)
@@ -37,6 +39,17 @@ class Pattern:
         if self._match is None:
             return text == self._text
         return self._match(text, 0, MAX_PATTERN) is not None
+
+
+def _has_open_class(text: str) -> bool:
+    start = text.find("[")
+    while start != -1:
+        first = start + 2 if text.startswith("!", start + 1) else start + 1
+        end = text.find("]", first + 1)  # a ] that comes first is one of the class
+        if end == -1:
+            return True
+        start = text.find("[", end)
+    return False
 
 
 def _search_cost(text: str) -> int:

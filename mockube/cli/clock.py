@@ -16,7 +16,7 @@ from mockube.client.resources import Key, Resource
 from mockube.client.verbs import Client
 from mockube.command_client import open_client
 from mockube.component_base.clock import Clock, RealClock
-from mockube.component_base.flags import positive, seconds
+from mockube.component_base.flags import positive, positive_duration
 from mockube.component_base.supervision import start
 from mockube.control_objects import CLOCK, CLOCKS
 from mockube.failure import TimedOut
@@ -52,7 +52,7 @@ def add_flags(parser: CommandParser) -> None:
     add_server_flags(rate_parser)
     advance_parser = commands.add_parser("advance", help="advance the clock, with what is due on the way")
     advance_parser.add_argument(
-        "time", type=seconds, metavar="TIME", help="such as 90s, 5m, 1h30m or, for 30 days, 720h"
+        "time", type=positive_duration, metavar="TIME", help="such as 90s, 5m, 1h30m or, for 30 days, 720h"
     )
     add_server_flags(advance_parser)
     _add_until(commands)
@@ -65,7 +65,7 @@ def _add_until(commands: Any) -> None:
     add_object(until_parser, "the object, such as deployment/web")
     for each in (idle_parser, until_parser):
         each.add_argument(
-            "--within", type=seconds, default=3600.0, metavar="TIME", help="how far at most (1h)"
+            "--within", type=positive_duration, default=3600.0, metavar="TIME", help="how far at most (1h)"
         )
         add_server_flags(each)
 

@@ -197,6 +197,13 @@ def test_days_are_refused_with_the_largest_unit(capsys):
     assert "the largest unit is h, so that 30 days are 720h" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("arguments", [["advance", "0s"], ["until-idle", "--within=0s"]])
+def test_advance_of_no_time_is_refused(capsys, arguments):
+    with pytest.raises(SystemExit):
+        read(clock, *arguments)
+    assert "0s is too short: use more than 0s" in capsys.readouterr().err
+
+
 async def test_object_of_a_condition_needs_a_name():
     with pytest.raises(UsageError, match='"pods" names no object'):
         await clock._advance_until(Cluster(), read(clock, "until", "Ready", "pods"))
