@@ -1,5 +1,8 @@
 """Errors of duplicate items, and validation of many items in linear time."""
 
+import sys
+from collections import Counter
+
 import pytest
 
 from mockube.apimachinery import pem
@@ -45,23 +48,41 @@ def test_many_constraints_take_linear_time():
     )
 
 
-@pytest.mark.thorough
-def test_many_runtime_class_tolerations_take_linear_time():
-    rules = runtime_class.KIND.validation
+class Toleration(dict):
+    """A toleration whose comparisons with others are calls."""
 
-    def class_with_tolerations(size):
-        tolerations = [{"key": f"k{number}", "operator": "Exists"} for number in range(size)]
-        return {"handler": "h", "scheduling": {"tolerations": [*tolerations, tolerations[0]]}}
+    __hash__ = None
 
-    found = [
-        error
-        for error in rules.create({"metadata": {"name": "a"}, **class_with_tolerations(3)})
-        if "Duplicate" in str(error)
+    def __eq__(self, other):
+        return super().__eq__(other)
+
+
+def errors_and_calls(count):
+    """Validate a runtime class whose last toleration is the first one once more, and count the calls of functions."""
+    tolerations = [Toleration(key=f"k{number}", operator="Exists") for number in range(count)]
+    tree = {
+        "metadata": {"name": "a"},
+        "handler": "h",
+        "scheduling": {"tolerations": [*tolerations, tolerations[0]]},
+    }
+    calls = Counter()
+    sys.setprofile(lambda _frame, event, _argument: calls.update((event,)))
+    try:
+        found = [*runtime_class.KIND.validation.create(tree)]
+    finally:
+        sys.setprofile(None)
+    fields = [error.field for error in found if "Duplicate" in str(error)]
+    return fields, calls["call"] + calls["c_call"]
+
+
+def test_each_runtime_class_toleration_needs_the_same_calls():
+    errors_and_calls(300)  # the first time makes what is kept
+    found = [errors_and_calls(count) for count in (100, 200, 300)]
+    assert [fields for fields, _ in found] == [
+        [f"scheduling.tolerations[{count}]"] for count in (100, 200, 300)
     ]
-    assert [error.field for error in found] == ["scheduling.tolerations[3]"]
-    check_linear(
-        class_with_tolerations, lambda tree: [*rules.create({"metadata": {"name": "a"}, **tree})], 500
-    )
+    first, second, third = (calls for _, calls in found)
+    assert third - second == second - first > 100
 
 
 @pytest.mark.parametrize(
