@@ -34,7 +34,6 @@ from .output import table
 from .parsing import CommandParser
 from .target import add_server_flags, convert_errors, server_access
 
-"""Who adds images to the table of this process."""
 _MIB: Final = 1 << 20
 _MAX_COMMAND: Final = 32
 """How much of a command the list shows, so that a row fits on a line; that of an image may be a script."""

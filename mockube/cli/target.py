@@ -100,7 +100,7 @@ def _read_variable(*, only_own: bool) -> KubeconfigTarget | None:
         if led_to is not None and led_to.folder is None and not only_own:
             kubeconfig_variable.check_is_mockube(led_to.access)
     except Failure as error:
-        if only_own:
+        if only_own or kubeconfig_variable.gone_cluster(os.environ):
             return None
         raise Failure(f"{error}; choose a cluster with --name, or unset {VARIABLE}") from error
     return None if only_own and led_to is not None and led_to.folder is None else led_to

@@ -1,6 +1,7 @@
 """The server of a command: by the flags, by $KUBECONFIG, or the cluster without a name."""
 
 import argparse
+import asyncio
 import os
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -177,6 +178,54 @@ def test_every_command_leaves_the_choice_of_the_cluster_to_the_variable(command)
         if "--name" in action.option_strings
     ]
     assert {*names} == {None}
+
+
+ARGUMENTS = {
+    "kubectl": ["get", "pods"],
+    "why": ["pod/web"],
+    "at": ["-5m"],
+    "log": ["pod/web"],
+    "blame": ["pod/web"],
+    "diff": ["-5m"],
+    "rewind": ["-5m"],
+    "fork": ["copy"],
+    "mark": ["before"],
+    "fault": ["list"],
+    "trace": ["--output=trace.json"],
+    "report": ["--output=report.md"],
+    "rbac": ["--user=alice"],
+    "clock": ["show"],
+    "node-shell": ["node-1"],
+    "images": ["load", "nginx"],
+    "import": ["objects.yaml"],
+    "snapshot": ["save", "cluster.snapshot"],
+}
+"""The arguments that a command needs."""
+
+
+@pytest.mark.parametrize("command", CHOOSING)
+async def test_flags_and_variables_name_the_same_cluster(environment, tmp_path, monkeypatch, capsys, command):
+    """Beside a cluster that runs, each way chooses another one, which is gone."""
+    monkeypatch.chdir(tmp_path)
+    arguments, found = ARGUMENTS.get(command, []), {}
+
+    async def call(way, *line):
+        assert await asyncio.to_thread(main, line) != 0
+        found[way] = capsys.readouterr().err
+
+    async with running("default"):
+        await call("flag", command, "--name=blue", *arguments)
+        await call("flag before the command", "--name=blue", command, *arguments)
+        for variable, text in {
+            "MOCKUBE_NAME": "blue",
+            "KUBECONFIG": str(cluster_folder("blue", os.environ).kubeconfig),
+        }.items():
+            with monkeypatch.context() as variables:
+                variables.setenv(variable, text)
+                await call(variable, command, *arguments)
+    assert {way: 'there is no cluster "blue"' in text for way, text in found.items()} == dict.fromkeys(
+        found, True
+    )
 
 
 async def test_variable_of_a_deleted_cluster_chooses_no_other_one(environment, tmp_path, capsys):
