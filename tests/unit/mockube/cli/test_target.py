@@ -206,6 +206,7 @@ ARGUMENTS = {
 @pytest.mark.parametrize("command", CHOOSING)
 async def test_flags_and_variables_name_the_same_cluster(environment, tmp_path, monkeypatch, capsys, command):
     """Beside a cluster that runs, each way chooses another one, which is gone."""
+    write_kubeconfig(tmp_path / "objects.yaml", OTHER)  # some objects to import
     monkeypatch.chdir(tmp_path)
     arguments, found = ARGUMENTS.get(command, []), {}
 
