@@ -34,6 +34,10 @@ def test_page_says_at_its_start_what_mockube_is(page):
     assert "README.md) is a Kubernetes control plane in Python" in first_paragraph
 
 
+def test_front_page_is_short():
+    assert len((ROOT / "README.md").read_text().split()) <= 1200
+
+
 @each_document
 def test_named_tests_exist(document):
     assert list(missing_tests(document.read_text(), ROOT)) == []
