@@ -16,6 +16,12 @@ _RANKS: Final = {_PODS: 1}
 """The kinds that come last: their owners say more."""
 _NUMBER: Final = re.compile(r"[0-9]+")
 _WORD: Final = re.compile(r"[\w-]+(?:\.[\w-]+)*")
+_VARYING: Final = re.compile(
+    r"(?<=-)(?:\d+|[bcdf-hj-np-tv-z2456789]{5,10})\b"  # what generated names end with: an ordinal, or random characters
+    r"|\b\d+(?:\.\d+){3}\b"  # an address
+    r"|\b\d+(?: times| of \d+)\b"  # a count
+)
+"""What differs in the causes of objects with the same mistake; other numbers are exit codes, ports and sizes, which are the mistake."""
 _DIGITS: Final = 10
 _USERS: Final = 1
 """The highest rank of an author that is no part of the control plane."""
@@ -98,7 +104,7 @@ def _key(
 def _as_created(status: ReadOnlyTree, origin: ReadOnlyTree) -> tuple[object, ...]:
     """Return what objects share that were created with the same mistake, such as pods without a controller."""
     kind, namespace, name = _place(status["object"])
-    cause = _NUMBER.sub("", _WORD.sub(lambda word: "" if word[0] == name else word[0], status["cause"]))
+    cause = _VARYING.sub("", _WORD.sub(lambda word: "" if word[0] == name else word[0], status["cause"]))
     users = [write.get("user", "") for write in origin.get("writes", ())]
     return kind, namespace, origin.get("field", ""), cause, *users
 

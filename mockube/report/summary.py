@@ -22,18 +22,20 @@ from .refusals import Refusal, refusals
 from .writes import Writes, WritesOfUser, key_of
 
 MAX_TEXT: Final = 20 * 1024
-"""The bytes of a report in Markdown or JSON, unless what the causes of users name needs more."""
+"""The bytes of a report in Markdown or JSON."""
 MAX_DEPTH: Final = 10
 _COMMAND, _COMMANDS = "command", "commands"
-_WHOLE: Final = frozenset({"kind", "namespace", "name", "key", "user", "author", "field"})
-"""The fields that name something: a part of a name is another one."""
+_WHOLE: Final = frozenset({"kind", "namespace", "name", "key", "user", "author", "field", "cause"})
+"""The fields that name something, or say why: a part of a name is another one, and the beginning of a cause says nothing."""
 MAX_NAME: Final = 400
-"""The characters up to which a name is whole."""
+"""The characters up to which these are whole."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How much of each part a summary has. A cause that a user wrote is always in it, with the objects and the authors that it names."""
+    """How much of each part a summary has. A cause that is in it has the objects and the authors that it names."""
 
+    causes: int
+    """The causes that users wrote: fewer than there are only where nothing else is left to leave out."""
     problems: int
     """The causes that no user wrote."""
     affected: int
@@ -59,6 +61,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 FULL: Final = Limits(
+    causes=1_000,
     problems=100,
     affected=200,
     evidence=20,
@@ -98,9 +101,9 @@ _CUTS: Final[Sequence[Mapping[str, int]]] = (
     {"problems": 8, "affected": 12, "authors": 4, "refusals": 3, "notes": 8, "writes": 2},
     {"evidence": 1, "nodes": 2, "log_lines": 2, "warnings": 1, "origin_writes": 2, "text": 160},
     {"problems": 4, "affected": 8, "refusals": 2, "notes": 4, "user_writes": 12, "commands": 1, "writes": 1},
-    {"problems": 1, "evidence": 0, "nodes": 0, "log_lines": 0, "writes": 0, "commands": 0, "text": 120},
-    {"affected": 2, "user_writes": 4, "origin_writes": 1, "refusals": 1, "notes": 2, "text": 80},
-    {"user_writes": 1, "authors": 1, "notes": 1, "text": 40},
+    {"problems": 1, "evidence": 0, "nodes": 0, "log_lines": 0, "writes": 0, "commands": 0},
+    {"affected": 2, "user_writes": 4, "origin_writes": 1, "refusals": 1, "notes": 2},
+    {"user_writes": 1, "authors": 1, "notes": 1},
 )
 """What is left out, one after the other: first what programs of the control plane wrote, which is what followed from the cause."""
 LEVELS: Final = tuple(accumulate(_CUTS, lambda limits, cut: replace(limits, **cut), initial=FULL))[1:]
@@ -108,14 +111,16 @@ LEVELS: Final = tuple(accumulate(_CUTS, lambda limits, cut: replace(limits, **cu
 
 
 _MORE_CAUSES: Final = 8
+_FEWER_CAUSES: Final = range(MAX_TEXT // 200, 0, -2)
+"""The numbers of causes that are tried, where all of them have no room: a cause takes 200 bytes at least."""
 
 
 def fitted(
     recording: Recording, write: Callable[[Tree], str], *, writes: Writes | None = None, more: str = ""
 ) -> str:
-    """Return the text of the most detailed summary that is not too large, or the shortest one; `more` says where what is left out is.
+    """Return the text of the most detailed summary that is not too large; `more` says where what is left out is.
 
-    The room that is left is for more causes.
+    Of more causes than have room in the shortest one, the first ones are in it. The room that is left is for more causes.
     """
     writes = writes or Writes(recording.changes)
 
@@ -123,12 +128,11 @@ def fitted(
         return write(summarize(recording, limits, writes=writes, more=more))
 
     text = ""
-    for limits in LEVELS:
+    limits = LEVELS[-1]
+    for limits in (*LEVELS, *(replace(limits, causes=count) for count in _FEWER_CAUSES)):
         text = written(limits)
         if len(text.encode()) <= MAX_TEXT:
             break
-    else:
-        return text
     for problems in range(limits.problems + _MORE_CAUSES, FULL.problems + 1, _MORE_CAUSES):
         longer = written(replace(limits, problems=problems))
         if longer == text or len(longer.encode()) > MAX_TEXT:
@@ -145,7 +149,9 @@ def summarize(
     causes, refused = causes_of(recording), refusals(recording.requests)
     of_others = [cause for cause in causes if not cause.is_of_user]
     of_users = [cause for cause in causes if cause.is_of_user]
-    problems = [*map(summarizer.problem, [*of_users, *of_others[: limits.problems]])]
+    problems = [
+        *map(summarizer.problem, [*of_users[: limits.causes], *of_others[: limits.problems]]),
+    ]
     authors, warnings = summarizer.writes.authors(), [*_other_warnings(recording)]
     shown_authors = _with_named(authors, limits.authors, problems)
     tree: Tree = {
@@ -178,6 +184,7 @@ def summarize(
             *_shortened([*recording.notes[: limits.notes]], limits.text),
             *_omitted(
                 more,
+                (of_users, limits.causes, "causes that users wrote"),
                 (of_others, limits.problems, "causes of objects that are not healthy"),
                 (refused, limits.refusals, "refused requests"),
                 (authors, len(shown_authors), "authors"),
@@ -295,7 +302,7 @@ class _Summarizer:
             uid = "" if owner is None else owner["uid"]
 
     def _logs(self, identity: ObjectIdentity) -> Iterator[Tree]:
-        if identity.resource != "pods":
+        if identity.resource != "pods" or not self._limits.log_lines:
             return
         for log in self._recording.logs:
             if (log.namespace, log.pod) == (identity.namespace, identity.name) and log.lines:

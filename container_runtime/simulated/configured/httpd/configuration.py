@@ -185,11 +185,9 @@ class _Meaning:
 
     def configuration(self) -> HttpdConfiguration:
         if not any(name.startswith("mpm_") for name in self._read.modules):
-            raise HttpdConfigurationError("AH00534: httpd: HttpdConfiguration error: No MPM loaded.")
+            raise HttpdConfigurationError("AH00534: httpd: Configuration error: No MPM loaded.")
         if sum(name.startswith("mpm_") for name in self._read.modules) > 1:
-            raise HttpdConfigurationError(
-                "AH00534: httpd: HttpdConfiguration error: More than one MPM loaded."
-            )
+            raise HttpdConfigurationError("AH00534: httpd: Configuration error: More than one MPM loaded.")
         for each in self._read.directives:
             self._check(each, ())
         main = self._host(self._read.directives, None)

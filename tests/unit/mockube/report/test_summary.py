@@ -185,6 +185,57 @@ def test_pods_that_a_user_created_with_the_same_mistake_are_one_problem():
     ]
 
 
+@pytest.mark.parametrize(
+    ("causes", "count"),
+    [
+        (("ended with exit code 7", "ended with exit code 28"), 2),
+        (("fails: GET / at port 80", "fails: GET / at port 81"), 2),
+        (("used more than its limit of 64Mi", "used more than its limit of 128Mi"), 2),
+        (("used more than its limit of 64000000", "used more than its limit of 128000000"), 2),
+        (("requests 900 of cpu", "requests 901 of cpu"), 2),
+        (("code 1, and has been restarted 4 times", "code 1, and has been restarted 31 times"), 1),
+        (("1 of 3 are not ready; web-0: it ends", "2 of 5 are not ready; web-12: it ends"), 1),
+        (("the pod x-5bf55668f7-tqv2g has it", "the pod x-76d46f6bf9-x56c5 has it"), 1),
+        (("Get http://10.1.2.3:81: refused", "Get http://10.1.200.4:81: refused"), 1),
+        (("Get http://10.1.2.3:81: refused", "Get http://10.1.2.3:82: refused"), 2),
+    ],
+)
+def test_causes_with_other_numbers_are_one_problem_only_if_the_numbers_are_no_part_of_the_mistake(
+    causes, count
+):
+    def created(name, cause):
+        subject = {"kind": "Pod", "apiVersion": "v1", "namespace": "default", "name": name}
+        write = {"revision": 1, "type": "ADDED", "user": "ada"}
+        origin = {"object": subject, "field": "spec.containers[a]", "writes": [write]}
+        return explanation(tree_of("Pod", name), cause, origins=[origin])
+
+    explanations = [created(f"pod-{number}", cause) for number, cause in enumerate(causes)]
+    assert len(summarize(recording(explanations=explanations))["problems"]) == count
+
+
+@pytest.mark.parametrize("suffix", [".md", ".json"])
+def test_causes_of_many_problems_are_whole(suffix):
+    def cause(number):
+        return (
+            f"the container c ended with exit code {number}: its own program failed, and printed {'z' * 80}"
+        )
+
+    names = [f"web-{number}" for number in range(30)]
+    pods = [tree_of("Pod", name) for name in names]
+    logs = [
+        ContainerLog(namespace="default", pod=name, container="c", lines=["l" * 300] * 40) for name in names
+    ]
+    subjects = [{"kind": "Pod", "apiVersion": "v1", "namespace": "default", "name": name} for name in names]
+    writes = [{"revision": 1, "type": "ADDED", "user": "ada", "after": "x" * 300}]
+    origins = [[{"object": each, "field": "spec.containers[c]", "writes": writes}] for each in subjects]
+    explanations = [
+        explanation(pod, cause(number), origins=origins[number]) for number, pod in enumerate(pods)
+    ]
+    text = WRITERS[suffix](recording(objects={"pods": pods}, explanations=explanations, logs=logs))
+    assert len(text.encode()) <= MAX_TEXT
+    assert all(cause(number) in text for number in range(30))
+
+
 def test_workload_and_its_pod_that_name_a_field_of_the_workload_are_one_problem():
     def created(tree, cause, name="web", field="spec.template.spec.containers[c]"):
         write = {"revision": 1, "type": "ADDED", "user": "ada", "program": "kubectl", "after": "{}"}

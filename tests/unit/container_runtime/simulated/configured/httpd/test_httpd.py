@@ -139,9 +139,7 @@ def test_place_of_a_directive():
 
 
 def test_without_a_module_for_processes():
-    with pytest.raises(
-        HttpdConfigurationError, match="AH00534: httpd: HttpdConfiguration error: No MPM loaded"
-    ):
+    with pytest.raises(HttpdConfigurationError, match="AH00534: httpd: Configuration error: No MPM loaded"):
         configuration("Listen 80\n", head="")
 
 
