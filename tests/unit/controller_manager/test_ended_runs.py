@@ -29,7 +29,6 @@ def no_collections():
     gc.enable()
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("function", "run", "error"),
     [

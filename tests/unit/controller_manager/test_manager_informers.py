@@ -10,8 +10,6 @@ from tests.support.controllers.manager_client import client_of
 from tests.support.event_loop import until
 from tests.support.server.apiserver import running
 
-pytestmark = pytest.mark.thorough
-
 METADATA_ONLY = Resource(
     group="",
     version="v1",

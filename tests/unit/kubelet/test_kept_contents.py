@@ -12,8 +12,6 @@ from mockube.kubelet.node_pools.pool import plain_nodes
 from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.controllers.simulated import PODS, SimulatedCluster
 
-pytestmark = pytest.mark.thorough
-
 SECRETS = "/api/v1/namespaces/kube-system/secrets"
 NODE_SECRET = f"{SECRETS}/mockube-node-node-1"
 HOST = [{"name": "v", "hostPath": {"path": "/srv"}}]

@@ -73,7 +73,6 @@ async def test_bodies_do_not_count_as_heads(port):
         assert response.endswith(b"\r\n\r\n1 500000")
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     "request_head",
     [

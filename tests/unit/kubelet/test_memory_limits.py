@@ -23,7 +23,6 @@ def end(subject):
     return ended and {field: ended[field] for field in ("exitCode", "reason")}
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     "argv",
     [
@@ -40,7 +39,6 @@ def test_container_over_its_limit_is_killed(argv):
     assert (subject.phase, end(subject)) == ("Failed", OOM_KILLED)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     "argv",
     [

@@ -10,8 +10,6 @@ from mockube.kubelet.containers import Containers
 from tests.support.controllers.simulated import NODES, simulated_cluster
 from tests.support.node_machine import CollectedStreams
 
-pytestmark = pytest.mark.thorough
-
 STOPPED = "mockube.dev/stopped-units"
 NODE = f"{NODES}/node-1"
 

@@ -12,8 +12,6 @@ from mockube.kubelet.node_pools.reading import read_value
 from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.controllers.simulated import MERGE, NODES, SimulatedCluster, simulated_cluster
 
-pytestmark = pytest.mark.thorough
-
 NODE = f"{NODES}/node-1"
 DONGLE = "example.com/dongle"
 JSON_PATCH = {"kind": "json-patch+json"}
@@ -45,6 +43,7 @@ async def test_added_resource_becomes_allocatable(cluster):
     assert DONGLE not in {*status["capacity"], *status["allocatable"]}
 
 
+@pytest.mark.thorough
 async def test_added_resource_survives_heartbeats_and_a_restart(cluster):
     await patch_status(cluster, {"capacity": {DONGLE: "4"}})
     await cluster.manager.step(601)
@@ -77,6 +76,7 @@ async def test_one_write_corrects_a_status(cluster):
     assert len(cluster.writes(f"{NODE}/status")) == before + 1
 
 
+@pytest.mark.thorough
 async def test_other_values_of_a_client_are_kept(cluster):
     """A real kubelet takes all of this back; here it is the way to simulate it."""
     pressure = {"type": "MemoryPressure", "status": "True", "reason": "Test", "message": "for a test"}
@@ -90,6 +90,7 @@ async def test_other_values_of_a_client_are_kept(cluster):
     assert status["conditions"][0]["status"] == "True"
 
 
+@pytest.mark.thorough
 async def test_node_that_is_not_ready_becomes_ready_again(cluster):
     conditions = (await cluster.get(NODE))["status"]["conditions"]
     conditions[-1] |= {"status": "False", "reason": "Test"}
@@ -112,6 +113,7 @@ async def test_disconnected_node_corrects_nothing_until_it_returns(cluster):
     assert (await cluster.get(NODE))["status"]["allocatable"][DONGLE] == "4"
 
 
+@pytest.mark.thorough
 async def test_node_of_another_program_keeps_its_reservation(cluster):
     annotations = {"kwok.x-k8s.io/node": "fake"}
     status = {"capacity": {"cpu": "8", "a.b/gpu": "8"}, "allocatable": {"cpu": "7", "a.b/gpu": "7"}}
@@ -124,6 +126,7 @@ async def test_node_of_another_program_keeps_its_reservation(cluster):
     assert status["allocatable"] == {"cpu": "7", "a.b/gpu": "3", DONGLE: "2"}
 
 
+@pytest.mark.thorough
 async def test_kwoks_simulation_corrects_nothing():
     async with simulated_cluster(runnables=[SIMULATED_NODES], simulate_kubelet_details=False) as cluster:
         assert DONGLE not in (await patch_status(cluster, {"capacity": {DONGLE: "4"}}))["allocatable"]
@@ -133,6 +136,7 @@ async def version(cluster, path=NODE):
     return (await cluster.get(path))["status"]["nodeInfo"]["kubeletVersion"]
 
 
+@pytest.mark.thorough
 async def test_kubelet_has_the_version_of_its_server(cluster):
     """Also after a restart with another minor: the node then has the version of the server before."""
     newest = f"v{RELEASES[NEWEST]}"
@@ -142,6 +146,7 @@ async def test_kubelet_has_the_version_of_its_server(cluster):
     assert (info["kubeletVersion"], info["osImage"]) == (newest, "mine")
 
 
+@pytest.mark.thorough
 async def test_kubelets_are_upgraded_one_by_one_by_an_annotation(cluster):
     await cluster.annotate(NODE, "mockube.dev/kubelet-version", "1.36")
     info = (await cluster.get(NODE))["status"]["nodeInfo"]
@@ -151,6 +156,7 @@ async def test_kubelets_are_upgraded_one_by_one_by_an_annotation(cluster):
     assert await version(cluster) == f"v{RELEASES[NEWEST]}"
 
 
+@pytest.mark.thorough
 async def test_kubelet_outside_of_the_skew_policy_gets_the_nearest_version(cluster, caplog):
     await cluster.annotate(NODE, "mockube.dev/kubelet-version", "1.30")
     assert await version(cluster) == f"v{RELEASES['1.34']}"
@@ -168,6 +174,7 @@ async def test_version_of_a_node_of_another_program_is_kept(cluster):
     assert await version(cluster, f"{NODES}/fake") == f"v{RELEASES['1.36']}"
 
 
+@pytest.mark.thorough
 async def test_new_node_has_the_version_that_its_pool_sets():
     pools = read_value([{"count": 1, "annotations": {"mockube.dev/kubelet-version": "1.35"}}])
     config = Config(simulation=Simulation(simulate_nodes=pools))

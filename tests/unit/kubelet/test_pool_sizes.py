@@ -11,8 +11,6 @@ from tests.support.controllers.running_manager import running_manager
 from tests.support.controllers.simulated import MERGE, NODES, SimulatedCluster, simulated_cluster
 from tests.support.server.apiserver import running
 
-pytestmark = pytest.mark.thorough
-
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -35,6 +33,7 @@ async def resize(cluster, **data):
     return [node["metadata"]["name"] for node in (await cluster.get(NODES))["items"]]
 
 
+@pytest.mark.thorough
 async def test_config_map_sets_number_of_nodes(cluster):
     assert await resize(cluster, nodes="4") == [f"node-{n}" for n in (1, 2, 3, 4)]
     assert (await cluster.get(f"{NODES}/node-4"))["status"]["conditions"][-1]["status"] == "True"
@@ -57,6 +56,7 @@ async def test_config_map_sets_pools(cluster):
     assert ZONE not in (await cluster.get(f"{NODES}/node-1"))["metadata"]["labels"]
 
 
+@pytest.mark.thorough
 async def test_every_node_has_own_address(cluster):
     for pools in ("2, name=a,cpu=4:2", "name=a,cpu=4:3, 4, name=b,cpu=4:2", "name=b,cpu=4:6, 1"):
         names = await resize(cluster, nodes=pools)
@@ -79,6 +79,7 @@ async def test_changed_shape_does_not_take_back_what_a_user_changed(cluster):
     assert (labels.get("disk"), labels["mine"]) == (None, "1")
 
 
+@pytest.mark.thorough
 async def test_restarted_manager_changes_nodes_of_changed_pools():
     clock = SteppedClock()
     async with running(clock=clock) as server:
@@ -106,6 +107,7 @@ async def test_deleted_node_returns_when_requested(cluster):
     assert await resize(cluster, nodes="2") == ["node-1", "node-2"]
 
 
+@pytest.mark.thorough
 async def test_restarted_manager_keeps_requested_number():
     clock = SteppedClock()
     config = Config(simulation=Simulation(simulate_nodes=plain_nodes(2)))
@@ -118,6 +120,7 @@ async def test_restarted_manager_keeps_requested_number():
                 assert len((await server.get(NODES)).body["items"]) == int(nodes)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("nodes", "problem"),
     [

@@ -3,11 +3,8 @@
 from base64 import b64encode
 
 import orjson
-import pytest
 
 from tests.support.controllers.simulated import NODES, PODS, simulated_cluster
-
-pytestmark = pytest.mark.thorough
 
 SECRETS = "/api/v1/namespaces/default/secrets"
 EVENTS = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3D"

@@ -2,13 +2,10 @@
 
 from pathlib import Path
 
-import pytest
 import yaml
 
 from mockube.apimachinery.timestamps import format_time
 from tests.support.controllers.simulated import MERGE, PODS, simulated_cluster
-
-pytestmark = pytest.mark.thorough
 
 EVENTS = "/api/v1/namespaces/default/events"
 

@@ -14,8 +14,6 @@ from mockube.kubelet.running_programs import running_programs
 from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.controllers.simulated import PODS, SimulatedCluster
 
-pytestmark = pytest.mark.thorough
-
 FOLDER = "/etc/kubernetes/manifests"
 MANIFEST = "{apiVersion: v1, kind: Pod, metadata: {name: web, labels: {app: web}}, spec: {containers: [{name: c, image: nginx}]}}"
 
@@ -113,24 +111,29 @@ async def test_changed_manifest_replaces_the_pod_and_a_removed_one_stops_it(clus
     assert await cluster.pod("web-node-1") is None
 
 
+OTHER_BROKEN_MANIFESTS = [
+    ("a: 1", "Object 'Kind' is missing"),
+    ("{kind: Service, apiVersion: v1}", "invalid pod: v1, Kind=Service"),
+    ("{kind: Pod, apiVersion: v1, metadata: {}, spec: {}}", "invalid pod: name is needed for the pod"),
+    (
+        "{kind: Pod, apiVersion: v1, metadata: {name: p}, spec: {serviceAccountName: a}}",
+        "static pods may not reference serviceaccounts",
+    ),
+    ("{kind: Pod, apiVersion: v1, metadata: {name: p}, spec: {1: 2, a: {~: 3}}}", "unsupported map key"),
+    ("{kind: Pod, apiVersion: v1, metadata: {name: p}, spec: [1]}", "invalid pod"),
+    ("{kind: Pod, apiVersion: v1, metadata: {name: p, labels: 3}, spec: {volumes: [1]}}", "invalid pod"),
+    (
+        "{kind: Pod, apiVersion: v1, metadata: {name: p}, spec: {containers: []}}",
+        "spec.containers: Required value",
+    ),
+]
+
+
 @pytest.mark.parametrize(
     ("manifest", "problem"),
     [
         ("{", "couldn't parse as pod"),
-        ("a: 1", "Object 'Kind' is missing"),
-        ("{kind: Service, apiVersion: v1}", "invalid pod: v1, Kind=Service"),
-        ("{kind: Pod, apiVersion: v1, metadata: {}, spec: {}}", "invalid pod: name is needed for the pod"),
-        (
-            "{kind: Pod, apiVersion: v1, metadata: {name: p}, spec: {serviceAccountName: a}}",
-            "static pods may not reference serviceaccounts",
-        ),
-        ("{kind: Pod, apiVersion: v1, metadata: {name: p}, spec: {1: 2, a: {~: 3}}}", "unsupported map key"),
-        ("{kind: Pod, apiVersion: v1, metadata: {name: p}, spec: [1]}", "invalid pod"),
-        ("{kind: Pod, apiVersion: v1, metadata: {name: p, labels: 3}, spec: {volumes: [1]}}", "invalid pod"),
-        (
-            "{kind: Pod, apiVersion: v1, metadata: {name: p}, spec: {containers: []}}",
-            "spec.containers: Required value",
-        ),
+        *(pytest.param(*row, marks=pytest.mark.thorough) for row in OTHER_BROKEN_MANIFESTS),
     ],
 )
 async def test_broken_manifest_is_reported_and_others_run(cluster, manifest, problem):

@@ -4,8 +4,6 @@ import pytest
 
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
-pytestmark = pytest.mark.thorough
-
 CONTOUR = "ghcr.io/projectcontour/contour:v1.33.0"
 CONTEXT = node_context(details=True)
 

@@ -11,8 +11,6 @@ from mockube.operators import function_process
 from mockube.operators.function_process import FunctionServer
 from mockube.operators.process import descendants, marked_processes
 
-pytestmark = pytest.mark.thorough
-
 KUBECONFIG = Path("/nonexistent/kubeconfig")
 SECONDS = 60.0
 

@@ -10,8 +10,6 @@ from mockube.controller_manager.controllers.certificates.approving import CSR_AP
 from mockube.controller_manager.controllers.certificates.cleaner import CSR_CLEANER
 from tests.support.controllers.running_manager import running_cluster
 
-pytestmark = pytest.mark.thorough
-
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 SPECS = {
     case["name"]: case["spec"]

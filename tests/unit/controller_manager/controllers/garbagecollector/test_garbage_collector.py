@@ -11,8 +11,6 @@ from tests.support.server.apiserver import running
 from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition
 from tests.support.server.definitions import until as until_definition
 
-pytestmark = pytest.mark.thorough
-
 MAPS = "/api/v1/namespaces/default/configmaps"
 SECRETS = "/api/v1/namespaces/default/secrets"
 DISCOVERY_SECONDS = 31
@@ -180,6 +178,7 @@ async def test_dependents_of_new_custom_kind_are_deleted(cluster):
     assert await cluster.names() == []
 
 
+@pytest.mark.thorough
 async def test_unchanged_objects_cause_no_requests(cluster):
     owner = await cluster.make("owner")
     await cluster.make("child", owner)
@@ -188,6 +187,7 @@ async def test_unchanged_objects_cause_no_requests(cluster):
     assert len(cluster.manager.transport.writes) == before
 
 
+@pytest.mark.thorough
 async def test_kind_of_deleted_definition_is_not_watched(cluster):
     """As upstream, whose monitors follow discovery; a definition that is created again is watched again."""
     name = f"widgets.{GROUP}"

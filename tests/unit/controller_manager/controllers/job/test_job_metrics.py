@@ -9,8 +9,6 @@ from mockube.controller_manager.controllers.ttlafterfinished.controller import T
 from tests.support.controllers.running_manager import running_cluster
 from tests.support.metric_samples import sample_value
 
-pytestmark = pytest.mark.thorough
-
 PODS = "/api/v1/namespaces/default/pods"
 BATCH = "/apis/batch/v1/namespaces/default"
 TEMPLATE = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}

@@ -12,8 +12,6 @@ from mockube.controller_manager.controllers.legacytokencleaner.controller import
 from tests.support.controllers.running_manager import running_cluster, running_manager
 from tests.support.server.apiserver import running
 
-pytestmark = pytest.mark.thorough
-
 SECRETS = "/api/v1/namespaces/{}/secrets"
 TRACKING = "kube-apiserver-legacy-service-account-token-tracking"
 INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"

@@ -8,8 +8,6 @@ from mockube.controller_manager.controllers.rootca.controller import root_ca
 from mockube.controller_manager.controllers.serviceaccount.controller import SERVICE_ACCOUNT
 from tests.support.controllers.running_manager import running_cluster
 
-pytestmark = pytest.mark.thorough
-
 NAMESPACE = "/api/v1/namespaces/web"
 ACCOUNT = f"{NAMESPACE}/serviceaccounts/default"
 BUNDLE = f"{NAMESPACE}/configmaps/kube-root-ca.crt"

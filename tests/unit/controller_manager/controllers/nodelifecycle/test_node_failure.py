@@ -19,8 +19,6 @@ from tests.support.event_loop import yield_to_loop
 from tests.support.metric_samples import sample_value
 from tests.support.server.apiserver import running
 
-pytestmark = pytest.mark.thorough
-
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
 EVENTS = "/api/v1/namespaces/default/events"
@@ -107,6 +105,7 @@ async def test_node_events_are_recorded(cluster):
     ) in await cluster.events_of("Node")
 
 
+@pytest.mark.thorough
 async def test_healthy_nodes_have_no_taints(cluster):
     await cluster.manager.step(600)
     assert await cluster.taints() == []
@@ -128,6 +127,7 @@ async def test_node_without_heartbeats_becomes_unknown_and_its_pods_not_ready(cl
     assert await cluster.taints() == [("unreachable", "NoExecute"), ("unreachable", "NoSchedule")]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("minor", "status"), [("1.37", "True"), ("1.36", "Unknown")])
 async def test_lease_is_read_before_node_becomes_unknown(minor, status):
     events = HoldEvents("leases")
@@ -153,6 +153,7 @@ async def pass_time_without_events(cluster, seconds):
             await yield_to_loop()
 
 
+@pytest.mark.thorough
 async def test_pods_are_evicted_from_node_without_heartbeats_after_five_minutes(cluster):
     await cluster.run()
     await cluster.stop_heartbeats("node-1")
@@ -172,6 +173,7 @@ async def test_pods_are_evicted_from_node_without_heartbeats_after_five_minutes(
     assert ("TaintManagerEviction", "Marking for deletion Pod default/p") in await cluster.events_of("Pod")
 
 
+@pytest.mark.thorough
 async def test_returning_node_keeps_its_pods(cluster):
     await cluster.run()
     await cluster.stop_heartbeats("node-1")
@@ -187,6 +189,7 @@ async def test_returning_node_keeps_its_pods(cluster):
     assert (await cluster.pod())["metadata"]["uid"] == pod["metadata"]["uid"]
 
 
+@pytest.mark.thorough
 async def test_full_disruption_evicts_nothing(cluster):
     await cluster.run()
     await cluster.stop_heartbeats("node-1", "node-2", "node-3")
@@ -195,6 +198,7 @@ async def test_full_disruption_evicts_nothing(cluster):
     assert "deletionTimestamp" not in (await cluster.pod())["metadata"]
 
 
+@pytest.mark.thorough
 async def test_node_evictions_are_rate_limited():
     async with cluster_of(nodes=5) as cluster:
         await cluster.stop_heartbeats("node-1", "node-2")
@@ -215,6 +219,7 @@ async def test_only_the_silent_node_is_tainted_after_a_full_disruption(cluster):
     assert ("unreachable", "NoExecute") in await cluster.taints("node-3")
 
 
+@pytest.mark.thorough
 async def test_round_of_the_monitor_examines_nodes_with_heartbeats_only(cluster):
     def examined():
         return sample_value(
@@ -227,6 +232,7 @@ async def test_round_of_the_monitor_examines_nodes_with_heartbeats_only(cluster)
     assert 15 <= examined() - before <= 24
 
 
+@pytest.mark.thorough
 async def test_cordoned_node_is_tainted(cluster):
     await cluster.server.patch(f"{NODES}/node-1", {"spec": {"unschedulable": True}})
     await cluster.manager.settle()
@@ -236,6 +242,7 @@ async def test_cordoned_node_is_tainted(cluster):
     assert await cluster.taints() == []
 
 
+@pytest.mark.thorough
 async def test_no_execute_taint_evicts_pods_at_once(cluster):
     await cluster.run("stays", tolerations=[{"operator": "Exists"}])
     await cluster.run("goes")
@@ -257,6 +264,7 @@ async def test_pods_of_deleted_node_are_collected(cluster):
     assert await cluster.pod() is None
 
 
+@pytest.mark.thorough
 async def test_finished_pods_beyond_threshold_are_collected():
     async with cluster_of(terminated_pod_gc_threshold=1) as cluster:
         for name in ("a", "b"):
@@ -266,6 +274,7 @@ async def test_finished_pods_beyond_threshold_are_collected():
         assert [await cluster.pod(name) is None for name in ("a", "b")] == [True, False]
 
 
+@pytest.mark.thorough
 async def test_terminating_unscheduled_pods_are_deleted(cluster):
     await cluster.run(node="")
     await cluster.server.patch(f"{PODS}/p", {"metadata": {"finalizers": ["a.b/c"]}})

@@ -13,8 +13,6 @@ from tests.support.controllers.running_manager import running_cluster
 from tests.support.server.control import PATH, control_object
 from tests.support.server.definitions import WIDGETS, define, definition
 
-pytestmark = pytest.mark.thorough
-
 CORE = "/api/v1/namespaces/default"
 QUOTA = f"{CORE}/resourcequotas/q"
 
@@ -57,6 +55,7 @@ def pod(name="p", cpu="1"):
     return object_with_name(name, spec={"containers": [{"name": "c", "image": "x", "resources": resources}]})
 
 
+@pytest.mark.thorough
 async def test_existing_objects_are_counted(cluster):
     server, _, _ = cluster
     await server.post(f"{CORE}/pods", pod())
@@ -80,6 +79,7 @@ async def test_deletion_frees_quota(cluster):
     assert (await server.post(f"{CORE}/configmaps", object_with_name("b"))).status == 201
 
 
+@pytest.mark.thorough
 async def test_finished_pod_uses_object_count_only(cluster):
     server, _, _ = cluster
     await limit(cluster, pods="5", requests_cpu="5", count__pods="5")
@@ -90,6 +90,7 @@ async def test_finished_pod_uses_object_count_only(cluster):
     assert await quota_usage(server) == {"count/pods": "1", "pods": "0", "requests.cpu": "0"}
 
 
+@pytest.mark.thorough
 async def test_service_type_change_frees_quota(cluster):
     server, _, _ = cluster
     await limit(cluster, services_loadbalancers="1", services_nodeports="5")
@@ -101,6 +102,7 @@ async def test_service_type_change_frees_quota(cluster):
     assert await quota_usage(server) == {"services.loadbalancers": "0", "services.nodeports": "0"}
 
 
+@pytest.mark.thorough
 async def test_changed_limit_is_counted_at_once(cluster):
     server, _, _ = cluster
     await limit(cluster, configmaps="1")
@@ -113,6 +115,7 @@ async def test_changed_limit_is_counted_at_once(cluster):
     }
 
 
+@pytest.mark.thorough
 async def test_quota_is_recounted_periodically(cluster):
     server, _, clock = cluster
     await limit(cluster, configmaps="3")
@@ -148,6 +151,7 @@ async def test_recent_charge_is_not_lost(cluster):
     assert await quota_usage(server) == {"configmaps": "0", "secrets": "0"}
 
 
+@pytest.mark.thorough
 async def test_deletion_frees_quota_while_the_clock_is_paused():
     real = SteppedClock()
     clock = ClusterClock(real)

@@ -13,8 +13,6 @@ from mockube.controller_manager.controllers.rootca.trust_bundle import TRUST_BUN
 from tests.support.controllers.running_manager import running_cluster
 from tests.support.server.pod_certificates import authority, spec
 
-pytestmark = pytest.mark.thorough
-
 CERTIFICATES = "/apis/certificates.k8s.io/v1"
 BUNDLES = f"{CERTIFICATES}/clustertrustbundles"
 REQUESTS = f"{CERTIFICATES}/namespaces/default/podcertificaterequests"

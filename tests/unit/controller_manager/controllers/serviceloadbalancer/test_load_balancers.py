@@ -7,8 +7,6 @@ from mockube.controller_manager.config.settings import Networks
 from mockube.controller_manager.controllers.serviceloadbalancer.controller import SERVICE_LOAD_BALANCERS
 from tests.support.controllers.simulated import MERGE, simulated_cluster
 
-pytestmark = pytest.mark.thorough
-
 SERVICES = "/api/v1/namespaces/default/services"
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 RUNNABLES = (SIMULATED_NODES, SERVICE_LOAD_BALANCERS)

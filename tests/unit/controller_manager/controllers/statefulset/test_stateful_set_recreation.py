@@ -8,8 +8,6 @@ from mockube.controller_manager.config.settings import Config
 from mockube.controller_manager.controllers.statefulset.controller import STATEFUL_SET
 from tests.support.controllers.running_manager import running_cluster
 
-pytestmark = pytest.mark.thorough
-
 GATE = "StatefulSetRecreateStrategy"
 SETS = "/apis/apps/v1/namespaces/default/statefulsets"
 PODS = "/api/v1/namespaces/default/pods"

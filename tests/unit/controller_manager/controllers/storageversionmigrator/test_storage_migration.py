@@ -7,8 +7,6 @@ from mockube.controller_manager.controllers.storageversionmigrator.controller im
 from tests.support.controllers.running_manager import running_cluster
 from tests.support.server.definitions import DEFINITIONS, GROUP, WIDGETS, define, definition
 
-pytestmark = pytest.mark.thorough
-
 MIGRATIONS = "/apis/storagemigration.k8s.io/v1/storageversionmigrations"
 MAPS = "/api/v1/namespaces/default/configmaps"
 

@@ -7,8 +7,6 @@ from mockube.controller_manager.controllers.tainteviction.controller import TAIN
 from tests.support.controllers.running_manager import running_cluster
 from tests.support.metric_samples import sample_value
 
-pytestmark = pytest.mark.thorough
-
 PODS = "/api/v1/namespaces/default/pods"
 TAINT = {"key": "k", "value": "v", "effect": "NoExecute"}
 MARKED = "Marking for deletion Pod default/p"
