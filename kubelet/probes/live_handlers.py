@@ -54,7 +54,6 @@ _MAX_UNKNOWN_PROGRAMS: Final = 20
 _Commands = Mapping[str, tuple[str, ...]]
 """The commands of a container's probes and hooks that run in real time, by the field of each."""
 _HOOKS: Final[tuple[Hook, ...]] = ("postStart", "preStop")
-_NOTHING: Final[Mapping[str, ObservedRun]] = {}
 
 
 class _LiveRun:
@@ -165,7 +164,7 @@ class LiveHandlers:
                 run = self._adopt(pod, container, commands)
             run.pod, run.container = pod, container
             observed[container["name"]] = run.observation()
-        return observed or _NOTHING
+        return observed
 
     def apply(self, pod: ReadOnlyTree, actions: Iterable[ContainerAction]) -> None:
         """Run the hooks that are due."""
@@ -360,7 +359,6 @@ class _NotAnswered(Exception):
     """A request of an attempt has not been sent."""
 
     def __init__(self, request: PortProbe) -> None:
-        super().__init__(request)
         self.request = request
 
 
