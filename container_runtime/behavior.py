@@ -134,6 +134,10 @@ def not_simulated(container: Mapping[str, Any], program: str, end: str) -> str:
     return f"{subject} is not simulated: {end}"
 
 
+WAITS: Final = "the container waits until it is"
+"""What becomes of a container that does not go on without a program."""
+
+
 def end_without_program(exit_code: int | None) -> str:
     """Return what becomes of a container; it runs on without an exit code."""
     if exit_code is None:

@@ -13,7 +13,7 @@ from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.tree import ReadOnlyTree
 
 from .behavior import name_unknown
-from .simulation_values import FAIL, SUCCEED
+from .simulation_values import ASSUME, FAIL, UNKNOWN_PROGRAMS, WAIT
 
 PREFIX: Final = "mockube.dev/"
 NEVER: Final = float("inf")
@@ -59,7 +59,7 @@ class Script(Struct, frozen=True, kw_only=True):
     runs: Mapping[str, str] = field(default_factory=dict)
     """The scripts of single containers, by the names in `run.NAME`."""
     unknown_programs: str = ""
-    """`succeed` or `fail`: what programs do that are not simulated; "" for what the flag says."""
+    """What becomes of programs that are not simulated; "" for what the namespace or the flag says."""
     answers: Mapping[str, str] = field(default_factory=dict)
     """The bodies of HTTP responses, by the ports in `answer.PORT`."""
     problems: tuple[str, ...] = ()
@@ -83,10 +83,6 @@ class Script(Struct, frozen=True, kw_only=True):
     def command(self, container: str) -> str | None:
         """Return the script that a container runs instead of its command; None if there is none."""
         return self.runs.get(container, self.run)
-
-    def fails_unknown_programs(self, *, default: bool) -> bool:
-        """Return whether programs that are not simulated fail; `default` is what the flag says."""
-        return default if not self.unknown_programs else self.unknown_programs == FAIL
 
     def fails_at_start(self, container: str, restarts: int) -> bool:
         """Return whether a container fails at its start after `restarts` restarts."""
@@ -164,10 +160,10 @@ def _boolean(text: str) -> bool:
     return text == "true"
 
 
-def _unknown_programs(text: str) -> str:
-    if text not in (SUCCEED, FAIL):
-        raise ValueError(f"must be {SUCCEED} or {FAIL}")
-    return text
+def read_unknown_programs(text: str) -> str:
+    if text not in UNKNOWN_PROGRAMS:
+        raise ValueError(f"must be {ASSUME}, {WAIT} or {FAIL}")
+    return UNKNOWN_PROGRAMS[text]
 
 
 _PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
@@ -188,7 +184,7 @@ _PARSERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "hang-terminating": _boolean,
     "resize-after": _duration,
     "run": str,
-    "unknown-programs": _unknown_programs,
+    "unknown-programs": read_unknown_programs,
 }
 _SUFFIXED: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "run": ("runs", str),

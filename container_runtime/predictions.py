@@ -13,6 +13,7 @@ from .images.table import PortBehavior
 from .load import NO_LOAD, RunLoad
 from .pod_script import Script
 from .port_probe import PortAnswer, PortProbe
+from .simulation_values import ASSUME
 
 
 class Predictions(Protocol):
@@ -31,13 +32,13 @@ class Predictions(Protocol):
     def reads_input(self, container: ReadOnlyTree) -> bool:
         """Return whether the image's own command ends with its standard input."""
 
-    def program_of_run(
-        self, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, *, fails_unknown: bool = False
-    ) -> Callable[..., RunBehavior | None]:
-        """Return a function that returns what a run does, or None if nobody knows; its arguments `restarts` and `started` select the run.
+    def unknown_programs(self, pod: ReadOnlyTree) -> str:
+        """Return what becomes of programs of a pod that are not simulated: `ASSUME`, `WAIT` or `FAIL`."""
 
-        `fails_unknown`: programs that are not simulated fail, if no annotation says otherwise.
-        """
+    def program_of_run(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
+    ) -> Callable[..., RunBehavior | None]:
+        """Return a function that returns what a run does, or None if nobody knows; its arguments `restarts` and `started` select the run."""
 
     def server_load(self, container: ReadOnlyTree, script: Script) -> RunLoad:
         """Return what the server of a container's image uses without requests; `NO_LOAD` if the container runs another program."""
@@ -64,7 +65,6 @@ class Predictions(Protocol):
         script: Script,
         *,
         seconds: float,
-        fails_unknown: bool = False,
     ) -> StopReaction:
         """Return what a run whose script handles signals does if it is stopped after so many seconds."""
 
@@ -91,7 +91,6 @@ class Predictions(Protocol):
         argv: Sequence[str],
         *,
         restarts: int,
-        fails_unknown: bool = False,
     ) -> Timeline:
         """Return the results of the command of a probe or a hook during a run."""
 
@@ -126,10 +125,12 @@ class _NoPredictions:
     def reads_input(self, _: ReadOnlyTree) -> bool:
         return False
 
+    def unknown_programs(self, _: ReadOnlyTree) -> str:
+        return ASSUME
+
     def program_of_run(
-        self, _pod: ReadOnlyTree, _container: ReadOnlyTree, _script: Script, *, fails_unknown: bool = False
+        self, _pod: ReadOnlyTree, _container: ReadOnlyTree, _script: Script
     ) -> Callable[..., RunBehavior | None]:
-        del fails_unknown
         return lambda **_: None
 
     def server_load(self, _container: ReadOnlyTree, _script: Script) -> RunLoad:
@@ -155,9 +156,8 @@ class _NoPredictions:
         _script: Script,
         *,
         seconds: float,
-        fails_unknown: bool = False,
     ) -> StopReaction:
-        del seconds, fails_unknown
+        del seconds
         return StopReaction()
 
     def ignores_term(self, _: ReadOnlyTree) -> bool:
@@ -183,9 +183,8 @@ class _NoPredictions:
         _argv: Sequence[str],
         *,
         restarts: int,
-        fails_unknown: bool = False,
     ) -> Timeline:
-        del restarts, fails_unknown
+        del restarts
         return UNKNOWN_TIMELINE
 
     def unknown_handler_program(

@@ -11,9 +11,12 @@ AUTO: Final = "auto"
 NAMESPACES: Final = "namespaces"
 HOST: Final = "host"
 """The networks of pods whose containers run as processes."""
-SUCCEED: Final = "succeed"
+ASSUME: Final = "assume"
+WAIT: Final = "wait"
 FAIL: Final = "fail"
-"""What programs do that are not simulated."""
+"""What becomes of programs that are not simulated."""
+UNKNOWN_PROGRAMS: Final = {ASSUME: ASSUME, WAIT: WAIT, FAIL: FAIL, "succeed": ASSUME}
+"""The same by what flags and annotations say; the last is the older name."""
 RUN: Final = "run"
 """What containers do whose images are not known, unless they cannot be pulled (`FAIL`)."""
 CLUSTER_DNS: Final = "10.0.0.10"
@@ -33,9 +36,9 @@ def parse_pod_network(text: str) -> str:
 
 
 def parse_unknown_programs(text: str) -> str:
-    if text not in (SUCCEED, FAIL):
-        raise ArgumentTypeError(f"{quote(text)} is neither {SUCCEED} nor {FAIL}")
-    return text
+    if text not in UNKNOWN_PROGRAMS:
+        raise ArgumentTypeError(f"{quote(text)} is neither {ASSUME} nor {WAIT} nor {FAIL}")
+    return UNKNOWN_PROGRAMS[text]
 
 
 def parse_unknown_images(text: str) -> str:

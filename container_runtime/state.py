@@ -38,7 +38,7 @@ class ContainerState(Struct, frozen=True, kw_only=True):
     is_ready: bool = False
     is_stopping: bool = False
     waiting_reason: str = ""
-    """The reason why the run has not started; empty if there is none."""
+    """The reason why the run has not started, or does not go on; empty if there is none."""
     waiting_message: str = ""
     is_simulated: bool = False
     """Whether its command is a simulated one; its probes and hooks are those of a simulated container."""

@@ -56,6 +56,8 @@ def parse(
     records["simulation"] = replace(records["simulation"], simulate_nodes=nodes)
     if records["simulation"].simulated_images is not None:
         deprecated.report(["--simulated-images"], "--images")
+    if records["simulation"].simulate_unknown_programs:
+        deprecated.report(["--simulate-unknown-programs"], "--unknown-programs")
     controllers = records.pop("controllers")
     if controllers.packs is not None:
         controllers = replace(controllers, packs=tuple(dict.fromkeys(controllers.packs)))

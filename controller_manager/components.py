@@ -55,7 +55,7 @@ def _kubelet_settings(context: Context) -> KubeletSettings:
         process_images=simulation.images if simulation.container_runtime == PROCESS else None,
         pod_network=simulation.pod_network,
         pod_logs=simulation.pod_logs_dir,
-        fails_unknown_programs=simulation.simulate_unknown_programs == FAIL,
+        unknown_programs=simulation.simulate_unknown_programs or simulation.unknown_programs,
         fails_unknown_images=simulation.unknown_images == FAIL,
         image_files=[path for path in (simulation.simulated_images, simulation.images) if path is not None],
         pack_images=[pack.images for pack in packs if pack.images],

@@ -32,6 +32,11 @@ def assumed_remedies(pods: Sequence[ReadOnlyTree]) -> Iterator[Remedy]:
     if pod is None:
         return
     image = next((each["image"] for each in pod["spec"]["containers"] if each.get("image")), "")
+    yield from image_remedies(image)
+
+
+def image_remedies(image: str) -> Iterator[Remedy]:
+    """Yield what would make known what containers of an image do."""
     yield Remedy(text="What is known of the image:", command=command("mockube", "images", "show", image))
     yield Remedy(
         text="Say in a file what the image does (docs/guides/images.md), and add it:",

@@ -14,6 +14,7 @@ from mockube.apimachinery.quantity import parse as parse_quantity
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 
+from .assumptions import image_remedies
 from .commands import command, kubectl
 from .explanation import Evidence, Origin, Remedy, writes_question
 from .facts import Facts, Member, event_time
@@ -279,6 +280,15 @@ def _other_user(container: Container, facts: Facts) -> Remedy:
     """Return the change by which a container does not run as root."""
     change = container.change(securityContext={"runAsUser": _USER})
     return template_change(container.pod, facts, "Run it as another user than root", change)
+
+
+def _not_simulated(container: Container, _: Facts) -> Finding:
+    message = (container.waiting or {}).get("message") or "a program is not simulated"
+    return Finding(
+        cause=f"the container {container.name} waits: {message}",
+        evidence=[_waiting_evidence(container)],
+        remedies=[*image_remedies(container.spec.get("image") or "")],
+    )
 
 
 def _creating(container: Container, facts: Facts) -> Finding:
@@ -660,4 +670,5 @@ _BY_REASON: Final[Mapping[str, Callable[[Container, Facts], Finding]]] = {
     **dict.fromkeys(("CreateContainerConfigError", "CreateContainerError"), _configuration),
     **dict.fromkeys(("CrashLoopBackOff", "RunContainerError"), explain_end),
     "ContainerCreating": _creating,
+    "NotSimulated": _not_simulated,
 }

@@ -67,10 +67,7 @@ class SimulatedKubelets:
             counters=kubelet_counters(context),
             kwok=kwok_objects(context),
             random=context.random,
-            container_context=ContainerContext(
-                fails_unknown_programs=settings.fails_unknown_programs,
-                predictions=self._containers.predictions,
-            ),
+            container_context=ContainerContext(predictions=self._containers.predictions),
         )
         endpoints = KubeletEndpoints(
             self._pods.lister,

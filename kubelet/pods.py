@@ -20,7 +20,7 @@ from mockube.client.resources import Key
 from mockube.client.verbs import AnyResource
 from mockube.component_base.supervision import run_all
 from mockube.container_runtime.behavior import NOT_SIMULATED, end_of_handler
-from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.simulation_values import ASSUME
 
 from .admitted_pods import AdmittedPods
 from .disk_pressure import DiskPressure
@@ -56,6 +56,7 @@ from .static_pods.static_pods import StaticPods
 from .status_writer import StatusWriter
 from .step_effects import EmitEvent, PatchObject, RunHook, StartContainer, Step, StopContainer
 from .template_context import TemplateContext
+from .waiting_pods import WaitingPods
 
 WORKERS: Final = 16
 SyncPod = Callable[[Key, PodView, ReadOnlyTree], Awaitable[timedelta | None]]
@@ -100,7 +101,6 @@ class SimulatedPods:
         )
         self._details = settings.details
         self._predictions = containers.predictions
-        self._fails_unknown_programs = settings.fails_unknown_programs
         self._has_stages = bool(stages)
         self._sync_pod: SyncPod = self._sync_by_stages if stages else self._sync_by_model
         self._loop = ReconcileLoop(
@@ -148,10 +148,12 @@ class SimulatedPods:
         )
         containers.events.on_change(lambda pod: self._loop.add(Key.of(pod)))
         containers.events.on_unknown_program(self._on_unknown_program)
+        self._waiting_pods = WaitingPods(context, containers, self._pods.lister, self._loop.add)
 
     async def run(self) -> None:
         # No address can be allocated before the addresses in use are known.
         await self._nodes.wait_synced()
+        await self._waiting_pods.wait_synced()
         await self._pods.wait_synced()
         await self._contents.load_nodes()
         async with self._contents.running(), self._handlers.running(), self._runtime.running():
@@ -191,8 +193,7 @@ class SimulatedPods:
     def _on_unknown_handler_program(
         self, pod: ReadOnlyTree, container: str, program: str, handler: str
     ) -> None:
-        script = script_of(meta.annotations(pod))
-        fails = script.fails_unknown_programs(default=self._fails_unknown_programs)
+        fails = self._predictions.unknown_programs(pod) != ASSUME
         self._report_unknown_program(pod, container, program, end_of_handler(handler, fails=fails))
 
     def _report_unknown_program(self, pod: ReadOnlyTree, container: str, program: str, end: str) -> None:
@@ -310,7 +311,6 @@ class SimulatedPods:
             objects=objects,
             profiles=profiles,
             retry_at=self._objects.retry_at(pod.uid),
-            fails_unknown_programs=self._fails_unknown_programs,
             predictions=self._predictions,
             host_pods=lambda: self._registry.other_host_pods(pod),
             observed=self._handlers.observations(pod.object),

@@ -18,6 +18,7 @@ from mockube.component_base.clock import Clock
 from mockube.container_runtime.behavior import SERVICE
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.predictions import Predictions
+from mockube.container_runtime.simulation_values import ASSUME
 
 from .pod_lifecycle.container_context import ContainerContext
 from .pod_lifecycle.containers import containers_of
@@ -98,10 +99,10 @@ class PossibleCreators:
         return bool(answer["status"].get("allowed"))
 
     def has_unknown_program(self, pod: ReadOnlyTree) -> bool:
-        """Return whether a container of the pod runs a program that is not simulated."""
+        """Return whether a container of the pod runs by assumption a program that is not simulated."""
         script = script_of(meta.annotations(pod))
         context = ContainerContext(predictions=self._predictions)
-        return any(
+        return self._predictions.unknown_programs(pod) == ASSUME and any(
             (container.program is SERVICE or container.program.is_assumed)
             and not self._predictions.is_simulated(pod, container.spec, script)
             for container, _ in containers_of(pod, script, has_ids=False, context=context).main

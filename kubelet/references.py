@@ -57,12 +57,10 @@ class ReferenceLoader:
         nodes: Lister[ReadOnlyTree],
         certificates: PodCertificates,
         *,
-        fails_unknown_programs: bool = False,
         cluster_dns: str = CLUSTER_DNS,
     ) -> None:
         self._certificates = certificates
         self._client = client
-        self.fails_unknown_programs = fails_unknown_programs
         self._cluster_dns = cluster_dns
         self._nodes = nodes
         self._loads = SharedWork[References]()
@@ -123,7 +121,6 @@ class ReferenceLoader:
             },
             allocatable=(node.get("status") or {}).get("allocatable") or {},
             disk_bytes=disk_size(node),
-            fails_unknown_programs=self.fails_unknown_programs,
             cluster_dns=self._cluster_dns,
         )
 
@@ -228,7 +225,6 @@ def reference_loader(context: KubeletContext) -> ReferenceLoader:
             context.client,
             context.informers.of(kinds.NODES).lister,
             pod_certificates(context),
-            fails_unknown_programs=context.settings.fails_unknown_programs,
             cluster_dns=context.settings.cluster_dns,
         )
     return present

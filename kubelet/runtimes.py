@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.client.kinds import NODES, PODS
+from mockube.client.kinds import NAMESPACES, NODES, PODS
 from mockube.container_runtime.behavior import CommandResult
 from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.image_service import ImageService, StoredImage
@@ -35,6 +35,7 @@ from mockube.container_runtime.simulated.predictions import SimulatedPredictions
 from mockube.container_runtime.simulated.runtime import SimulatedRuntime, SimulationContext
 from mockube.container_runtime.simulation_values import HOST
 from mockube.container_runtime.state import ContainerKill, ContainerState
+from mockube.container_runtime.unknown_programs import UnknownPrograms
 from mockube.container_runtime.volume_folders import VolumeFolders
 from mockube.network.policies import is_allowed
 from mockube.network.view import Peer, peer_of
@@ -218,7 +219,12 @@ def _make_containers(context: KubeletContext) -> Containers:
     described += [
         load_table(path, has_processes=path == settings.process_images) for path in settings.image_files
     ]
-    images = ImageTable(described)
+    namespaces = context.informers.of(NAMESPACES).lister
+
+    def annotations_of_namespace(name: str) -> Mapping[str, str]:
+        return meta.annotations(namespaces.get("", name) or {})
+
+    images = ImageTable(described, UnknownPrograms(settings.unknown_programs, annotations_of_namespace))
     contents, services = KeptContents(context), MachineServices(context)
     view = InformerView(context.informers, images)
     kubelets = NodeConnections(context.informers.of(NODES).lister)
@@ -233,7 +239,6 @@ def _make_containers(context: KubeletContext) -> Containers:
         process_port=(lambda *_: None) if processes is None else processes.process_port,
         is_process=None if processes is None else processes.runs,
         runs_without_program=_runs_without_program,
-        fails_unknown_programs=settings.fails_unknown_programs,
         contents=contents,
         nodes=services,
         kubelets=kubelets,

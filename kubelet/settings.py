@@ -33,7 +33,8 @@ class KubeletSettings(Struct, frozen=True, kw_only=True):
     """Which network the pods of processes have."""
     pod_logs: Path | None
     """The folder of the logs of processes, which outlives this program; None for a temporary one."""
-    fails_unknown_programs: bool
+    unknown_programs: str
+    """What becomes of programs that are not simulated, unless an annotation says otherwise."""
     fails_unknown_images: bool
     image_files: Sequence[Path]
     """Files that describe images of simulated containers, and the file of `process_images`, if it is one of them."""

@@ -18,6 +18,7 @@ from mockube.apimachinery.schema import minors
 from mockube.component_base.loop import new_forkable_loop
 from mockube.component_base.release_options import read_minor
 from mockube.component_base.supervision import first_cause
+from mockube.container_runtime.simulation_values import ASSUME
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.control_plane import ClusterOptions, EmbeddedControlPlane, control_plane
 from mockube.embedded.determinism import SeededLoop
@@ -59,7 +60,8 @@ class Cluster(Handle, BlockingClients, ObjectMethods):
     `flags` are more flags of the API server, and `manager_flags` of the controller manager. `webhook_services` maps
     Services of webhooks and APIServices to addresses, as `{"NAMESPACE/NAME": "HOST:PORT"}`, if they run outside of the
     cluster. `images` maps images to local commands, as a map or the path of a YAML file: containers with these images
-    run as local processes. `scheduler_plugins` are filters and scores of your own, subclasses of `SchedulerPlugin`.
+    run as local processes. `unknown_programs` is what becomes of programs of simulated containers that are not simulated, as of
+    `--unknown-programs`. `scheduler_plugins` are filters and scores of your own, subclasses of `SchedulerPlugin`.
     `profile="kubeadm"` adds what a cluster of kubeadm has, with `control_planes` nodes: static pods, kube-proxy, CoreDNS.
     `seed` makes runs the same: names, uids, addresses, times and the order of all changes. The clock of such a cluster begins at the
     first day of 2026, stands still between two calls of its methods, and passes as far as a call needs.
@@ -75,6 +77,7 @@ class Cluster(Handle, BlockingClients, ObjectMethods):
         manager_flags: Sequence[str] = (),
         webhook_services: Mapping[str, str] | None = None,
         images: Mapping[str, Any] | Path | None = None,
+        unknown_programs: str = ASSUME,
         scheduler_plugins: Sequence[object] = (),
         profile: str = MINIMAL,
         control_planes: int = 1,
@@ -90,6 +93,7 @@ class Cluster(Handle, BlockingClients, ObjectMethods):
             manager_flags=manager_flags,
             webhook_services=webhook_services,
             images=images,
+            unknown_programs=unknown_programs,
             seed=seed,
         )
         options = ClusterOptions(
@@ -97,7 +101,7 @@ class Cluster(Handle, BlockingClients, ObjectMethods):
             packs=packs,
             minor=_minor(version),
             flags=(*flags, *_service_flags(webhook_services or {})),
-            manager_flags=tuple(manager_flags),
+            manager_flags=(f"--unknown-programs={unknown_programs}", *manager_flags),
             images=images,
             scheduler_plugins=tuple(scheduler_plugins),
             profile=profile,
@@ -230,6 +234,7 @@ _OPTION_TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "flags": (Sequence, 'a list of str, such as ["--event-ttl=5m"]'),
     "manager_flags": (Sequence, 'a list of str, such as ["--controllers=*,-job"]'),
     "webhook_services": (Mapping | None, "a dict"),
+    "unknown_programs": (str, 'a str, such as "fail"'),
     "images": (Mapping | Path | None, "a dict or a Path"),
     "seed": (int | None, "an int"),
 }

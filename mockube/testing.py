@@ -31,8 +31,8 @@ SCOPE, NODES, PACKS = "mockube_scope", "mockube_nodes", "mockube_packs"
 VERSION, AS_DEFAULT = "mockube_version", "mockube_as_default"
 DEFAULT_OPTION: Final = "as_default"
 OPTIONS: Final = (
-    "nodes", "packs", "version", "flags", "manager_flags", "images", "profile", "control_planes", "seed",
-    DEFAULT_OPTION
+    "nodes", "packs", "version", "flags", "manager_flags", "images", "unknown_programs", "profile", "control_planes",
+    "seed", DEFAULT_OPTION
 )  # fmt: skip
 """The options of the marker."""
 MARKER: Final = f"mockube({', '.join(f'{option}=...' for option in OPTIONS)}): options of the cluster of the fixture `mockube`"

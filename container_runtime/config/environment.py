@@ -47,8 +47,6 @@ class References(Struct, frozen=True, kw_only=True):
     """The allocatable resources of the pod's node."""
     disk_bytes: int = DISK_BYTES
     """The size of the disk of the pod's node."""
-    fails_unknown_programs: bool = False
-    """Whether programs that are not simulated fail, if no annotation says otherwise."""
     cluster_dns: str = CLUSTER_DNS
     """The address of the cluster's name server."""
     started_config_maps: Mapping[str, ReadOnlyTree] = field(default_factory=dict)

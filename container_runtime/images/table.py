@@ -4,7 +4,7 @@
 built-in ones. `mockube images load` says that an image exists.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
@@ -18,6 +18,7 @@ from mockube.apimachinery import quantity
 from mockube.apimachinery.images import InvalidImage, parse_image
 from mockube.apimachinery.yaml_decode import load_all
 from mockube.apimachinery.yaml_scalars import YamlError
+from mockube.container_runtime.unknown_programs import ASSUMES_ALL, UnknownPrograms
 
 from .registries import origin
 from .releases import Releases
@@ -442,8 +443,13 @@ class LiveImages(Struct, frozen=True):
 class ImageTable:
     """The images that are known in a cluster. Those of its users go before those of packs and files, and these before built-in ones."""
 
-    def __init__(self, added: Iterable[Table] = ()) -> None:
+    def __init__(self, added: Iterable[Table] = (), unknown_programs: UnknownPrograms = ASSUMES_ALL) -> None:
         """Of the `added` tables of packs and files, later ones go before earlier ones."""
+        self.unknown_programs = unknown_programs
+        """What becomes of what is not known."""
+        self.version = 0
+        """The number of changes of the table."""
+        self._on_change: list[Callable[[], None]] = []
         self._added: Table = {name: entries for table in added for name, entries in table.items()}
         self._live = LiveImages()
         self.behavior_of_image = lru_cache(maxsize=4096)(self._behavior_of_image)
@@ -458,7 +464,14 @@ class ImageTable:
         """Replace what the users of the running cluster say of images."""
         if images != self._live:
             self._live = images
+            self.version += 1
             self.behavior_of_image.cache_clear()
+            for handler in self._on_change:
+                handler()
+
+    def on_change(self, handler: Callable[[], None]) -> None:
+        """Call a function after each change of the table."""
+        self._on_change.append(handler)
 
     def behavior_of(self, container: Mapping[str, Any]) -> Image | None:
         """Return what is known of the image of a container; None if nothing is."""

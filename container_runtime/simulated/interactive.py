@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock, Timer
 from mockube.container_runtime.attach import attach
-from mockube.container_runtime.behavior import KILLED, TERM, has_open_input
+from mockube.container_runtime.behavior import KILLED, NOT_SIMULATED, TERM, has_open_input
 from mockube.container_runtime.output import AttachedOutput, ContainerOutput
 from mockube.container_runtime.runs import ContainerNotFound
 from mockube.container_runtime.state import ContainerState, Exit
@@ -90,6 +90,12 @@ class InteractiveRun:
         if self.state.started is None:
             self._note_start()
             self._on_start()
+
+    def wait_for_program(self, message: str) -> None:
+        """Stay at a program that is not simulated, and not be ready."""
+        self.pause()
+        self.state = replace(self.state, waiting_reason=NOT_SIMULATED, waiting_message=message)
+        self._on_start()
 
     def _note_start(self) -> None:
         if self.state.started is None:

@@ -25,11 +25,11 @@ class _Joined(set[str]):
     """The names of the containers of a pod that clients have joined."""
 
 
-class _Certain(dict[tuple[str, str], bool]):
-    """Whether the runs of a pod's containers are certain in advance, by the container's name and image."""
+class _Certain(dict[tuple[str, str, int], bool]):
+    """Whether the runs of a pod's containers are certain in advance, by the container's name and image, and the version of the table."""
 
 
-class _Interfering(dict[tuple[str, str], bool]):
+class _Interfering(dict[tuple[str, str, int], bool]):
     """Whether probes and hooks may change what a pod's containers do, by the same."""
 
 
@@ -110,7 +110,7 @@ class LiveContainers:
         if not commands:
             return False
         known = self._records.ensure(meta.uid(pod), _Interfering)
-        key = container["name"], container.get("image") or ""
+        key = container["name"], container.get("image") or "", self._images.version
         if key not in known:
             script = script_of(meta.annotations(pod))
             known[key] = any(
@@ -122,7 +122,7 @@ class LiveContainers:
     def _is_certain(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
         """Return whether a command is computed to its end, or what it does is not simulated at all."""
         known = self._records.ensure(meta.uid(pod), _Certain)
-        key = container["name"], container.get("image") or ""
+        key = container["name"], container.get("image") or "", self._images.version
         if key not in known:
             behavior = predictions.program_of_run(
                 self._images, pod, container, script_of(meta.annotations(pod))

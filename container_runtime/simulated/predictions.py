@@ -27,6 +27,7 @@ from mockube.container_runtime.images.table import ImageTable, PortBehavior
 from mockube.container_runtime.load import NO_LOAD, RunLoad
 from mockube.container_runtime.pod_script import Script, script_of
 from mockube.container_runtime.port_probe import REFUSED, PortAnswer, PortProbe
+from mockube.container_runtime.simulation_values import FAIL
 
 from .files.image_places import file_places
 from .files.mounts import (
@@ -101,8 +102,6 @@ def program_of_run(
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     script: Script,
-    *,
-    fails_unknown: bool = False,
 ) -> Callable[..., RunBehavior | None]:
     """Return a function that returns the container's program; its arguments `restarts` and `started` select the run.
 
@@ -112,7 +111,7 @@ def program_of_run(
         program_of,
         images,
         container,
-        _full_context(images, pod, container, script, fails_unknown=fails_unknown),
+        _full_context(images, pod, container, script),
     )
 
 
@@ -143,9 +142,8 @@ def reaction_of_run(
     script: Script,
     *,
     seconds: float,
-    fails_unknown: bool = False,
 ) -> StopReaction:
-    full_context = _full_context(images, pod, container, script, fails_unknown=fails_unknown)
+    full_context = _full_context(images, pod, container, script)
     invocation = invocation_of(images, container, full_context)
     try:
         return StopReaction() if invocation is None else program.reaction_at(invocation, seconds)
@@ -239,19 +237,17 @@ def _full_context(
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     script: Script,
-    *,
-    fails_unknown: bool = False,
 ) -> CommandContext:
     earlier, unknown_volumes = _earlier_containers(images, pod, container, script)
     shared_mounts = shared_mount_paths(pod, container) if earlier else ()
     return replace(
         _context(images, pod, container, script, shared_mounts, _mounts_of(container, unknown_volumes)),
         earlier=earlier,
-        fails_unknown=script.fails_unknown_programs(default=fails_unknown),
+        fails_unknown=images.unknown_programs.of(pod) == FAIL,
     )
 
 
-def handler_timeline(  # noqa: PLR0913 - each argument is a dependency
+def handler_timeline(
     images: ImageTable,
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
@@ -259,16 +255,13 @@ def handler_timeline(  # noqa: PLR0913 - each argument is a dependency
     argv: Sequence[str],
     *,
     restarts: int,
-    fails_unknown: bool = False,
 ) -> Timeline:
     """Return the results of the command of a probe or a hook during a run of the container."""
-    timeline = outcome_of_handler(
-        images, pod, container, script, argv, restarts=restarts, fails_unknown=fails_unknown
-    ).timeline
+    timeline = outcome_of_handler(images, pod, container, script, argv, restarts=restarts).timeline
     return UNKNOWN_TIMELINE if timeline is None else timeline
 
 
-def outcome_of_handler(  # noqa: PLR0913 - as above
+def outcome_of_handler(
     images: ImageTable,
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
@@ -276,24 +269,20 @@ def outcome_of_handler(  # noqa: PLR0913 - as above
     argv: Sequence[str],
     *,
     restarts: int = 0,
-    fails_unknown: bool = False,
 ) -> HandlerOutcome:
     """Return what the command of a probe or a hook does during a run of the container, as far as it is known in advance."""
     if not argv:
         return HandlerOutcome(UNKNOWN_TIMELINE, interferes=False)
-    fails = script.fails_unknown_programs(default=fails_unknown)
-    command = _handler_command(images, pod, container, argv, fails_unknown=fails)
+    command = _handler_command(images, pod, container, argv)
     main = None
     # A script in an annotation stands for a program that may do more than the script.
     has_script = script.command(container["name"]) is not None
-    if (
-        not has_script
-        and program_of_run(images, pod, container, script, fails_unknown=fails_unknown)() is not None
-    ):
+    if not has_script and program_of_run(images, pod, container, script)() is not None:
         shared_mounts = shared_mount_paths(pod, container)
         places = unknown_places(images, pod, container, script)
         main_context = replace(
-            _context(images, pod, container, script, shared_mounts, places), fails_unknown=fails
+            _context(images, pod, container, script, shared_mounts, places),
+            fails_unknown=command.fails_unknown,
         )
         main = invocation_of(images, container, main_context)
     if main is None:
@@ -320,8 +309,6 @@ def _handler_command(
     pod: ReadOnlyTree,
     container: ReadOnlyTree,
     argv: Sequence[str],
-    *,
-    fails_unknown: bool = False,
 ) -> HandlerCommand:
     """Return the command of a probe or a hook."""
     of_objects = object_variables(pod, container)
@@ -336,7 +323,7 @@ def _handler_command(
         outside=outside_mounts(images, pod, container),
         identity=identity_of(images, pod, container),
         protection=write_protection(images, pod, container),
-        fails_unknown=fails_unknown,
+        fails_unknown=images.unknown_programs.of(pod) == FAIL,
         image=container.get("image") or "",
         user_names=tuple(user_names(images, container).items()),
         group_names=tuple(group_names(images, container).items()),
@@ -634,6 +621,7 @@ class SimulatedPredictions:
         self.unread_configuration = partial(unread_configuration, images)
         self.command_of = partial(command_of, images)
         self.reads_input = partial(reads_input, images)
+        self.unknown_programs = images.unknown_programs.of
         self.program_of_run = partial(program_of_run, images)
         self.server_load = partial(server_load, images)
         self.end_of_entrypoint = partial(end_of_entrypoint, images)

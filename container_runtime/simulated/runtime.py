@@ -32,6 +32,7 @@ from mockube.container_runtime.behavior import (
     MAX_LOG_MESSAGE,
     NOT_FOUND,
     NOT_SIMULATED,
+    WAITS,
     CommandResult,
     end_without_program,
     falls_back_to_log,
@@ -73,6 +74,7 @@ from mockube.container_runtime.runtime import (
     RuntimeEvents,
     RuntimeProblem,
 )
+from mockube.container_runtime.simulation_values import ASSUME, FAIL, WAIT
 from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR, StartError, message_of_start
 from mockube.container_runtime.state import NEVER_SIMULATED, ContainerKill, ContainerState
 from mockube.container_runtime.streams import ClientConnection, Streams
@@ -165,8 +167,6 @@ class SimulationContext(Struct, frozen=True, kw_only=True):
     """Returns whether a container of a pod runs as a process; None if none does."""
     runs_without_program: Callable[[ReadOnlyTree, str], bool] = lambda *_: True
     """Returns whether a container of a pod runs on if its program is not simulated."""
-    fails_unknown_programs: bool = False
-    """Whether programs that are not simulated fail, if no annotation says otherwise."""
     contents: VolumeContents = NOTHING_KEPT
     """What keeps the contents of volumes."""
     nodes: NodeServices = NO_SERVICES
@@ -236,7 +236,6 @@ class SimulatedRuntime:
         self._view = context.view
         self._context = context
         self._runs_without_program = context.runs_without_program
-        self._fails_unknown_programs = context.fails_unknown_programs
         self._records = records = Records()
         self._live = LiveContainers(images, records, context.is_process)
         self.files = PodFiles(
@@ -489,7 +488,7 @@ class SimulatedRuntime:
             images=self._images,
             files=files,
             unknown_folders=self._unknown_folders(pod, container),
-            fails_unknown=self._fails_unknown(pod),
+            fails_unknown=self._images.unknown_programs.of(pod) != ASSUME,
             on_unknown=on_unknown,
             open_port=partial(self._responses.open_port, pod),
             has_configured_server=bool(self._configured.started(pod)),
@@ -759,7 +758,7 @@ class SimulatedRuntime:
         host = commands.host_of(self._images, pod, container, references, self._clock.now(), files=files)
         host.now, host.is_strict = self._clock.now, False
         host.enter_node = partial(self.machines.machine_for, pod, container)
-        if not self._fails_unknown(pod):
+        if self._images.unknown_programs.of(pod) != FAIL:
             host.on_unknown = lambda program: self._note_unknown(pod, container["name"], program, CONTINUES)
         environment: dict[str, Any] = dict(environment_of(pod, container, references))
         argv = expand_references(commands.interactive_command(self._images, pod, container), environment)
@@ -850,14 +849,17 @@ class SimulatedRuntime:
         except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
             await run.write(1, commands.not_simulated_line(pod, container, error))
             code = 0 if host.is_strict else NOT_FOUND
-            runs_on = host.is_strict and self._runs_without_program(pod, container["name"])
+            waits = self._images.unknown_programs.of(pod) == WAIT
+            runs_on = host.is_strict and (waits or self._runs_without_program(pod, container["name"]))
             program = str(error) if isinstance(error, UnknownProgram) else "the script"
-            end = end_without_program(None if runs_on else code)
+            end = WAITS if waits else end_without_program(None if runs_on else code)
             self._note_unknown(pod, container["name"], program, end)
             assumption = not_simulated(container, name_unknown_of(pod, container, program), end)
             if runs_on:
                 run.stop_code = 0
                 run.pause()  # It runs, also if it has not done anything else.
+                if waits:
+                    run.wait_for_program(assumption)
                 await self._clock.sleep(inf)
         self._report_disk_usage(pod)
         if assumption:
@@ -1034,11 +1036,6 @@ class SimulatedRuntime:
         if (name, program) not in programs and len(programs) < _MAX_UNKNOWN_PROGRAMS:
             programs.add((name, program))
             self._events.report_unknown_program(pod, name, program, end)
-
-    def _fails_unknown(self, pod: ReadOnlyTree) -> bool:
-        """Return whether programs of a pod that are not simulated fail."""
-        script = script_of(meta.annotations(pod))
-        return script.fails_unknown_programs(default=self._fails_unknown_programs)
 
     async def _load(self, pod: ReadOnlyTree, run: InteractiveRun) -> tuple[References, FileSystem]:
         """Return the objects and the files of a container; wait while the server does not respond."""

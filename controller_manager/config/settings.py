@@ -351,14 +351,23 @@ class Simulation(Struct, frozen=True, kw_only=True):
             metavar="DIR",
         ),
     ] = None
+    unknown_programs: Annotated[
+        str,
+        Flag(
+            "what becomes of programs of simulated containers that are not simulated: assume that they work, let the "
+            "container wait until they are, or fail with exit code 127; the annotation mockube.dev/unknown-programs of a "
+            "pod or its namespace takes precedence (assume)",
+            simulation_values.parse_unknown_programs,
+        ),
+    ] = simulation_values.ASSUME
     simulate_unknown_programs: Annotated[
         str,
         Flag(
-            "what programs of simulated containers do that are not simulated: succeed, or fail with exit code 127; "
-            "a pod's annotation mockube.dev/unknown-programs takes precedence (succeed)",
+            "older name of --unknown-programs",
             simulation_values.parse_unknown_programs,
+            deprecated="use --unknown-programs instead",
         ),
-    ] = simulation_values.SUCCEED
+    ] = ""
     unknown_images: Annotated[
         str,
         Flag(

@@ -288,8 +288,9 @@ def _run_live(
     if not hook_result(container, "postStart", restarts=restarts).is_success:
         return ContainerUpdate(status=status, actions=stop)
     probes = container.probed_run(restarts)
-    if probes is None or started is None:
-        readiness = {"ready": container_status.counts_for_readiness(container), "started": True}
+    if probes is None or started is None or process.waiting_reason:
+        is_ready = container_status.counts_for_readiness(container) and not process.waiting_reason
+        readiness = {"ready": is_ready, "started": True}
         return ContainerUpdate(
             status=status if readiness.items() <= status.items() else {**status, **readiness}
         )

@@ -28,8 +28,6 @@ class ContainerContext(Struct, frozen=True, kw_only=True):
     """The images of the pod: on its node, or pulled."""
     profiles: ProfilesOfNode = ALL_PROFILES
     """The seccomp and AppArmor profiles of the node."""
-    fails_unknown_programs: bool = False
-    """Whether programs that are not simulated fail, if no annotation says otherwise."""
     pod_ip: str = ""
     """The address that probes connect to."""
     predictions: Predictions = NO_PREDICTIONS

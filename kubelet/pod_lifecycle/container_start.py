@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.timestamps import after, format_time, span_of
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.behavior import NOT_SIMULATED
 from mockube.container_runtime.start_errors import NOT_STARTED, START_ERROR
 from mockube.kubelet.security_profiles import profile_failure
 from mockube.kubelet.start_checks import CONFIG_ERROR, INVALID_IMAGE_NAME, StartFailure, start_failure
@@ -20,6 +21,7 @@ from .image_pulls import PULL_REASONS, RELIST_PERIOD, SYNC_PERIOD, EnsuredImage
 from .probed_runs import ProbedRun, latest_failure
 from .probing import Probe
 from .unknown_images import unknown_image_events
+from .unknown_programs import not_simulated_events
 
 _SCRIPTED_MESSAGE: Final = "failed to create containerd task: failed to create shim task: the annotation mockube.dev/fail-start is set"
 _NEVER_STARTED: Final = "1970-01-01T00:00:00Z"
@@ -46,6 +48,9 @@ def start_run(
         return _not_pulled(container, status, image, last=last)
     if failure is not None:
         return _not_created(container, status, failure, now, last=last, pull_events=image.events)
+    if container.process is None and (waiting := _wait_for_programs(container, status, last)):
+        container.context.images.hold(container.spec, restarts, image)
+        return waiting
     if status is not None and (retry_at := _time_of_retry(container, status)) is not None and retry_at > now:
         return ContainerUpdate(status=status, due=retry_at, is_blocked=True)
     if container.process is not None:
@@ -95,6 +100,29 @@ def _not_pulled(
         due=image.retry_at,
         lacks_image=True,
         events=image.events,
+    )
+
+
+def _wait_for_programs(
+    container: Container, status: ReadOnlyTree | None, last: ReadOnlyTree | None
+) -> ContainerUpdate | None:
+    """Return the update of a container that waits for a program, an image or answers that are not simulated; None if it has all."""
+    if not container.waits_for_programs:
+        return None
+    events = (*not_simulated_events([container]), *unknown_image_events(container))
+    if not events:
+        return None
+    before = status or container_status.waiting_status(container, "ContainerCreating")
+    message = "; ".join(dict.fromkeys(event.message for event in events))
+    waiting = {
+        **before,
+        "state": {"waiting": {"message": message, "reason": NOT_SIMULATED}},
+        "lastState": {"terminated": last} if last else before["lastState"],
+    }
+    return (
+        ContainerUpdate(status=before)
+        if waiting == before
+        else ContainerUpdate(status=waiting, events=events)
     )
 
 

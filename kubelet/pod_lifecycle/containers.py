@@ -26,6 +26,7 @@ from mockube.container_runtime.behavior import (
 from mockube.container_runtime.load import NO_LOAD
 from mockube.container_runtime.pod_script import Script, script_of
 from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
+from mockube.container_runtime.simulation_values import FAIL, WAIT
 from mockube.container_runtime.state import ContainerState
 from mockube.kubelet.step_effects import ContainerAction, EmitEvent, StopContainer
 
@@ -107,9 +108,7 @@ def containers_of(
 
     def create(container: ReadOnlyTree, role: Role, restart_policy: RestartPolicy) -> Container:
         process = processes.get(container["name"])
-        run_program = context.predictions.program_of_run(
-            pod, container, script, fails_unknown=context.fails_unknown_programs
-        )
+        run_program = context.predictions.program_of_run(pod, container, script)
         entrypoint_end = context.predictions.end_of_entrypoint(
             pod,
             container,
@@ -119,7 +118,8 @@ def containers_of(
             host_pods=context.host_pods() if spec.get("hostNetwork") else (),
         )
         known_program = SERVICE if process is not None else entrypoint_end or run_program()
-        fails = script.fails_unknown_programs(default=context.fails_unknown_programs)
+        unknown_programs = context.predictions.unknown_programs(pod)
+        fails = unknown_programs == FAIL
         is_known = process is not None or (known_program is not None and not fails)
         program = known_program or _default_program(
             pod,
@@ -140,6 +140,7 @@ def containers_of(
             unknown_program=None
             if is_known
             else partial(context.predictions.unknown_program, pod, container, script),
+            waits_for_programs=unknown_programs == WAIT,
             program_of_run=run_program if program.leaves_files or program.reads_time else None,
             script=script,
             has_ids=has_ids,

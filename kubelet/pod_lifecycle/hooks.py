@@ -39,7 +39,6 @@ def hook_result(container: Container, hook: Hook, *, restarts: int, seconds: flo
             container.script,
             handler["exec"].get("command") or (),
             restarts=restarts,
-            fails_unknown=container.context.fails_unknown_programs,
         )
         result = [result for time, result in timeline if time <= seconds][-1]
         return HookResult(is_success=not result.exit_code, seconds=result.seconds) if result else HOOK_SUCCESS

@@ -18,6 +18,7 @@ from mockube.client.component_helpers.pod_requests import MEMORY
 from mockube.client.podview import FAILED, PENDING, SUCCEEDED
 from mockube.container_runtime.pod_script import NEVER, Script, script_of
 from mockube.container_runtime.predictions import NO_PREDICTIONS, Predictions
+from mockube.container_runtime.simulation_values import WAIT
 from mockube.container_runtime.state import ContainerKill, ContainerState
 from mockube.kubelet.security_profiles import ALL_PROFILES, ProfilesOfNode
 from mockube.kubelet.start_checks import NO_OBJECTS, ReferencedObjects, missing_pull_secrets, mount_failures
@@ -91,8 +92,6 @@ class NodeContext(Struct, frozen=True, kw_only=True):
     """The images of the pod: on the node, or pulled."""
     profiles: ProfilesOfNode = ALL_PROFILES
     """The seccomp and AppArmor profiles of the node."""
-    fails_unknown_programs: bool = False
-    """Whether programs that are not simulated fail, if no annotation says otherwise."""
     predictions: Predictions = NO_PREDICTIONS
     """What is known of the pod's containers before they run."""
     processes: Mapping[str, ContainerState] = field(default_factory=dict)
@@ -136,7 +135,6 @@ def _containers(pod: ReadOnlyTree, script: Script, context: NodeContext) -> PodC
             retry_at=context.retry_at,
             images=context.images,
             profiles=context.profiles,
-            fails_unknown_programs=context.fails_unknown_programs,
             pod_ip=_pod_ip(pod, context),
             predictions=context.predictions,
             observed=context.observed,
@@ -218,12 +216,13 @@ def _advance(
         due=earliest(update.due, resized.due),
     )
     is_first = "startTime" not in (pod.get("status") or {})  # so that each is reported once
+    assumes = context.predictions.unknown_programs(pod) != WAIT
     not_simulated: list[EmitEvent] = []
-    if context.details and (is_first or _waited_for_image(pod)) and not update.lacks_image:
-        not_simulated = not_simulated_events(containers)
-    conditions = with_assumptions(
-        resized.conditions, [*not_simulated, *update.events, *context.live_assumptions], now
-    )
+    if assumes and context.details and (is_first or _waited_for_image(pod)) and not update.lacks_image:
+        every = (*containers.init, *containers.main, *containers.ephemeral)
+        not_simulated = not_simulated_events([container for container, _ in every])
+    events = [*not_simulated, *(update.events if assumes else ()), *context.live_assumptions]
+    conditions = with_assumptions(resized.conditions, events, now)
     resized_pod = meta.with_value(pod, ("status", "conditions"), conditions)
     effects: list[Effect] = [*_writes(pod, _status(resized_pod, update, context, now))]
     if is_first:

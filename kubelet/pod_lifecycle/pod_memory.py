@@ -55,9 +55,7 @@ def _others(container: Container) -> Iterator[_Use]:
         begin = ((status.get("state") or {}).get("running") or {}).get("startedAt")
         if other["name"] == container.name or not begin:
             continue
-        run_program = context.predictions.program_of_run(
-            pod, other, container.script, fails_unknown=context.fails_unknown_programs
-        )
+        run_program = context.predictions.program_of_run(pod, other, container.script)
         started = parse_time(begin)
         behavior = run_program(restarts=status.get("restartCount") or 0, started=started)
         load = NO_LOAD if behavior is None else behavior.load

@@ -95,9 +95,7 @@ def _exec_results(
 ) -> Results:
     spec = container[probe.value]
     argv = expand_probe_command(spec["exec"].get("command") or (), container)
-    timeline = context.predictions.handler_timeline(
-        pod, container, script, argv, restarts=restarts, fails_unknown=context.fails_unknown_programs
-    )
+    timeline = context.predictions.handler_timeline(pod, container, script, argv, restarts=restarts)
     timeout = float(probing.probe_times(spec).timeout)
     command = " ".join(argv)
     return tuple((time, exec_result(result, probe, command, timeout)) for time, result in timeline)

@@ -33,7 +33,6 @@ def reaction_of(container: Container, status: ReadOnlyTree, at: datetime) -> Sto
             container.spec,
             container.script,
             seconds=seconds,
-            fails_unknown=container.context.fails_unknown_programs,
         )
     else:
         reaction = StopReaction(program.stop_seconds, program.stop_code)

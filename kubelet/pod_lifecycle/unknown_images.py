@@ -9,6 +9,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.wellknown import CONDITION_NOT_SIMULATED
 from mockube.container_runtime.behavior import (
     NOT_SIMULATED,
+    WAITS,
     end_without_program,
     has_default_command,
     not_simulated,
@@ -52,7 +53,8 @@ def _configuration_events(container: Container) -> Iterator[EmitEvent]:
     path = container.context.predictions.unread_configuration(container.pod, container.spec)
     if path:
         subject = f"the configuration in {path} of the image {container.spec.get('image')}"
-        message = f"{subject} is not simulated: {end_without_program(None)}"
+        end = WAITS if container.waits_for_programs else end_without_program(None)
+        message = f"{subject} is not simulated: {end}"
         yield EmitEvent("Warning", NOT_SIMULATED, message, container.field)
 
 
@@ -65,7 +67,8 @@ def _volume_events(container: Container) -> Iterator[EmitEvent]:
     for mount in container.spec.get("volumeMounts") or () if images else ():
         image = images.get(mount["name"], "")
         if image and not container.context.predictions.knows_image({"image": image}):
-            message = f"the image {image} is not simulated: the volume {mount['name']} is empty"
+            end = WAITS if container.waits_for_programs else f"the volume {mount['name']} is empty"
+            message = f"the image {image} is not simulated: {end}"
             yield EmitEvent("Warning", NOT_SIMULATED, message, container.field, of_owner=True)
 
 
@@ -76,5 +79,6 @@ def _command_events(container: Container) -> tuple[EmitEvent, ...]:
         return ()
     seconds, exit_code = container.program.seconds, container.program.exit_code
     end = end_without_program(None if seconds is None else exit_code)
+    end = WAITS if container.waits_for_programs else end
     message = not_simulated(container.spec, "", end)
     return (EmitEvent("Warning", NOT_SIMULATED, message, container.field, of_owner=True),)

@@ -6,8 +6,10 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.apimachinery.wellknown import CONTAINER_STATUSES
 from mockube.container_runtime.behavior import (
     NOT_SIMULATED,
+    WAITS,
     end_of_handler,
     end_without_program,
     not_simulated,
@@ -15,10 +17,10 @@ from mockube.container_runtime.behavior import (
 from mockube.container_runtime.config.variables import expand_probe_command
 from mockube.container_runtime.pod_script import name_unknown_of
 from mockube.container_runtime.runs import container_spec
+from mockube.container_runtime.simulation_values import FAIL
 from mockube.kubelet.step_effects import EmitEvent
 
 from .container_status import Container, container_field
-from .containers import PodContainers
 from .probe_results import scripted_results, unknown_of_port_probe
 from .probing import Probe
 
@@ -26,23 +28,20 @@ _MAX_LIVE_ASSUMPTIONS: Final = 20
 """The condition of a pod has room for about ten."""
 
 
-def not_simulated_events(containers: PodContainers) -> list[EmitEvent]:
+def not_simulated_events(containers: Sequence[Container]) -> list[EmitEvent]:
     """Return a warning for each container whose command is not simulated, and for each such probe and hook."""
-    all_containers = [
-        container for container, _ in (*containers.init, *containers.main, *containers.ephemeral)
-    ]
     return [
         *(
-            _event(container.spec, container.field, program, end_without_program(_exit_code(container)))
-            for container in all_containers
+            _event(container.spec, container.field, program, _end(container))
+            for container in containers
             if container.unknown_program is not None and (program := container.unknown_program())
         ),
         *(
-            _event(container.spec, container.field, program, end_of_handler(field, fails=_fails(container)))
-            for container in all_containers
+            _event(container.spec, container.field, program, _end_of_handler(container, field))
+            for container in containers
             for field, program in _unknown_handlers(container)
         ),
-        *(event for container in all_containers if (event := _unknown_port_probes(container)) is not None),
+        *(event for container in containers if (event := _unknown_port_probes(container)) is not None),
     ]
 
 
@@ -66,9 +65,8 @@ def _unknown_port_probes(container: Container) -> EmitEvent | None:
         return None
     subjects = [*dict.fromkeys(unknown.values())]
     are, succeed = "is" if len(subjects) == 1 else "are", "succeeds" if len(unknown) == 1 else "succeed"
-    message = (
-        f"{_enumeration(subjects)} {are} not simulated: its {_enumeration([*unknown])} {succeed} without it"
-    )
+    end = WAITS if container.waits_for_programs else f"its {_enumeration([*unknown])} {succeed} without it"
+    message = f"{_enumeration(subjects)} {are} not simulated: {end}"
     return EmitEvent("Warning", NOT_SIMULATED, message, container.field)
 
 
@@ -76,8 +74,18 @@ def _enumeration(names: Sequence[str]) -> str:
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
-def _fails(container: Container) -> bool:
-    return container.script.fails_unknown_programs(default=container.context.fails_unknown_programs)
+def _end(container: Container) -> str:
+    """Return what becomes of a container without the program of its command."""
+    if container.waits_for_programs:
+        return WAITS
+    return end_without_program(None if container.program.seconds is None else container.program.exit_code)
+
+
+def _end_of_handler(container: Container, field: str) -> str:
+    if container.waits_for_programs:
+        return WAITS
+    fails = container.context.predictions.unknown_programs(container.pod) == FAIL
+    return end_of_handler(field, fails=fails)
 
 
 def _unknown_handlers(container: Container) -> Iterator[tuple[str, str]]:
@@ -106,6 +114,13 @@ def _unknown_handlers(container: Container) -> Iterator[tuple[str, str]]:
                 yield hook, program
 
 
+def waits_for_programs(pod: ReadOnlyTree) -> bool:
+    """Return whether a container of a pod waits for what is not simulated."""
+    status = pod.get("status") or {}
+    statuses = (each for field in CONTAINER_STATUSES for each in status.get(field) or ())
+    return any((each["state"].get("waiting") or {}).get("reason") == NOT_SIMULATED for each in statuses)
+
+
 class LiveAssumptions(Struct):
     """What is not simulated of the commands of a pod that run in real time."""
 
@@ -126,10 +141,6 @@ def event_of_live_run(pod: ReadOnlyTree, name: str, program: str, end: str) -> E
         return None
     subject = name_unknown_of(pod, container, program)
     return _event(container, container_field(pod, name), subject, end)
-
-
-def _exit_code(container: Container) -> int | None:
-    return None if container.program.seconds is None else container.program.exit_code
 
 
 def _event(container: ReadOnlyTree, field: str, subject: str, end: str) -> EmitEvent:

@@ -33,7 +33,6 @@ from .parsing import CommandParser
 from .progress import print_line
 from .shared_flags import (
     CLUSTER,
-    PODS,
     START_TIMES,
     add_cluster_flags,
     add_profile,
@@ -47,7 +46,7 @@ def add_flags(parser: CommandParser) -> None:
     parser.usage = f"{parser.prog} [FLAG ...] -- CMD [ARG ...]"
     add_cluster_flags(parser.group(CLUSTER))
     add_profile(parser.group(CLUSTER), MINIMAL)
-    add_runtime(parser.group(PODS))
+    add_runtime(parser)
     parser.add_argument(
         "--scheduler-config",
         type=Path,
@@ -228,7 +227,7 @@ def manager_flags(options: argparse.Namespace) -> Sequence[str]:
         *_level_flags(options),
         f"--container-runtime={options.container_runtime}",
         f"--pod-network={options.pod_network}",
-        f"--simulate-unknown-programs={options.simulate_unknown_programs}",
+        f"--unknown-programs={options.unknown_programs}",
         f"--unknown-images={options.unknown_images}",
         *images,
         *scheduler_flags,

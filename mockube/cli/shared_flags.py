@@ -10,6 +10,7 @@ from mockube.apimachinery.schema import minors
 from mockube.component_base.flags import non_negative_int
 from mockube.component_base.release_options import read_minor
 from mockube.container_runtime.simulation_values import (
+    ASSUME,
     AUTO,
     FAIL,
     HOST,
@@ -17,7 +18,8 @@ from mockube.container_runtime.simulation_values import (
     PROCESS,
     RUN,
     SIMULATED,
-    SUCCEED,
+    WAIT,
+    parse_unknown_programs,
 )
 from mockube.failure import UsageError
 from mockube.kubelet.installation import MAX_CONTROL_PLANES
@@ -41,19 +43,25 @@ def add_name(flags: CommandParser | FlagGroup) -> None:
     flags.add_argument("--name", default=NAME, help=f"the cluster's name ({NAME})")
 
 
-class _ShortName(argparse.Action):
-    """The action of `-n NAME`."""
+class _OldName(argparse.Action):
+    """The action of a deprecated name of a flag, which has the `dest` of the other one."""
 
     def __call__(self, _parser: Any, options: argparse.Namespace, value: Any, flag: Any = None) -> None:
-        deprecated.report([str(flag)], f"--name={value}")
-        options.name = value
+        deprecated.report([str(flag)], f"--{self.dest.replace('_', '-')}={value}")
+        setattr(options, self.dest, value)
 
 
 def add_short_name(parser: CommandParser) -> None:
     """Add -n for the cluster's name, to commands that had it in a release; in others -n is the namespace, or unknown."""
     replacement = "use `--name` instead"
     parser.add_deprecated(
-        "-n", str, metavar="NAME", replacement=replacement, action=_ShortName, default=argparse.SUPPRESS
+        "-n",
+        str,
+        metavar="NAME",
+        replacement=replacement,
+        action=_OldName,
+        dest="name",
+        default=argparse.SUPPRESS,
     )
 
 
@@ -162,8 +170,9 @@ def version_flags(options: argparse.Namespace) -> Sequence[str]:
     return () if minor == minors.NEWEST else (f"--kubernetes-version={minor}",)
 
 
-def add_runtime(flags: FlagGroup) -> None:
+def add_runtime(parser: CommandParser) -> None:
     """Add the flags of the container runtime; `mockube up` has them among the manager's flags."""
+    flags = parser.group(PODS)
     flags.add_argument(
         "--container-runtime",
         choices=[SIMULATED, PROCESS],
@@ -180,11 +189,21 @@ def add_runtime(flags: FlagGroup) -> None:
         f"the kernel permits it ({AUTO})",
     )
     flags.add_argument(
-        "--simulate-unknown-programs",
-        choices=[SUCCEED, FAIL],
-        default=SUCCEED,
+        "--unknown-programs",
+        choices=[ASSUME, WAIT, FAIL],
+        default=ASSUME,
         metavar="RESULT",
-        help=f"what programs do that are not simulated: {SUCCEED}, or {FAIL} with exit code 127 ({SUCCEED})",
+        help=f"what becomes of programs that are not simulated: {ASSUME} that they work, let the container {WAIT}, "
+        f"or {FAIL} with exit code 127 ({ASSUME})",
+    )
+    parser.add_deprecated(
+        "--simulate-unknown-programs",
+        parse_unknown_programs,
+        metavar="RESULT",
+        replacement="use `--unknown-programs` instead",
+        dest="unknown_programs",
+        action=_OldName,
+        default=argparse.SUPPRESS,
     )
     flags.add_argument(
         "--unknown-images",

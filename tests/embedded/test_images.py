@@ -8,6 +8,7 @@ from kubernetes import client as official
 from kubernetes.stream import stream
 
 from mockube import Cluster
+from mockube.apimachinery.pods import assumption_of
 from mockube.cli.main import main
 
 SHOP = """
@@ -80,3 +81,46 @@ def test_images_of_a_cluster_are_not_those_of_another_one_and_of_its_fork():
         with parent.fork() as fork:
             assert ended(fork, 5) == 5
             assert [ended(parent, 6), ended(other, 7), ended(fork, 8)] == [6, 7, 8]
+
+
+def test_containers_wait_for_programs_until_they_are_known():
+    namespaces = {"waiting": {}, "failing": {"mockube.dev/unknown-programs": "fail"}}
+    script = "wget -qO- http://nope; my-task"
+    commands = {"unknown": (), "live": ("sh", "-c", script)}
+    image = "example.org/shop:1"
+
+    def state(cluster, name, namespace="waiting"):
+        status = cluster.get("Pod", name, namespace=namespace)["status"]
+        return (status.get("containerStatuses") or [{"state": {}}])[0]
+
+    with Cluster(nodes=1, unknown_programs="wait") as cluster:
+        for namespace, annotations in namespaces.items():
+            metadata = {"name": namespace, "annotations": annotations}
+            cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+            for name, command in commands.items():
+                container = {"name": "c", "image": image, "command": [*command]}
+                metadata = {"name": name, "namespace": namespace}
+                spec = {"containers": [container], "restartPolicy": "Never"}
+                cluster.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+        cluster.wait("Pod", "live", "jsonpath={.status.phase}=Failed", namespace="failing")
+        message = f"the image {image} is not simulated: the container waits until it is"
+        waiting = {"reason": "NotSimulated", "message": message}
+        cluster.wait(
+            "Pod",
+            "unknown",
+            lambda _: state(cluster, "unknown")["state"] == {"waiting": waiting},
+            namespace="waiting",
+        )
+        cluster.wait("Pod", "live", lambda pod: "my-task" in assumption_of(pod), namespace="waiting")
+        cluster.wait("Pod", "live", lambda _: not state(cluster, "live")["ready"], namespace="waiting")
+        assert "running" in state(cluster, "live")["state"]
+        table = "shop: {names: [example.org/shop], ports: {8080: {}}}"
+        cluster.create(
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "mockube-images", "namespace": "kube-system"},
+                "data": {"images.yaml": table},
+            }
+        )
+        cluster.wait("Pod", "unknown", "Ready", namespace="waiting")

@@ -32,6 +32,7 @@ from mockube.container_runtime.simulated.shell.process import (
 )
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
+from mockube.container_runtime.simulation_values import FAIL
 from mockube.container_runtime.start_errors import NOT_STARTED, StartError
 
 from . import program
@@ -54,7 +55,6 @@ def host_of(
 ) -> Host:
     """Return the host in which a container's command runs; without `files`, only the files of mounts are known."""
     user, group, others, _ = identity_of(images, pod, container)
-    script = script_of(meta.annotations(pod))
     return Host(
         name=hostname_of(pod),
         pid=program.pid_of(pod, container),
@@ -67,7 +67,7 @@ def host_of(
         address=(pod.get("status") or {}).get("podIP") or "",
         files=files or mounts.file_system_of(images, pod, container, references, is_partial=True),
         now=lambda: started,
-        is_strict=not script.fails_unknown_programs(default=references.fails_unknown_programs),
+        is_strict=images.unknown_programs.of(pod) != FAIL,
         programs=PROGRAMS,
         installed=programs_of_image(images, container.get("image") or ""),
         has_open_input=has_open_input(container),

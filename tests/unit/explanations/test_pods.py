@@ -356,6 +356,13 @@ def test_questions_of_different_kinds_are_different():
     assert len(asked) == 4
 
 
+def test_container_that_waits_for_what_is_not_simulated():
+    text = "make of the image app is not simulated: the container waits until it is"
+    found = explained(pod_of(status=waiting("NotSimulated", text), container={"image": "app"}))
+    assert (found.state, found.cause) == ("Explained", f"the container c waits: {text}")
+    assert commands(found) == ["mockube images show app", "mockube images add FILE"]
+
+
 def test_pod_that_is_ready_by_assumption():
     text = "the image app is not simulated: the container runs without it until it is stopped"
     conditions = [

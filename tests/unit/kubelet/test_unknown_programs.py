@@ -4,6 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from mockube.apimachinery.pods import assumption_of
+from mockube.container_runtime.images.live import live_images
+from mockube.container_runtime.images.table import ImageTable
+from mockube.container_runtime.simulated.predictions import SimulatedPredictions
+from mockube.container_runtime.unknown_programs import UnknownPrograms
 from mockube.kubelet.pod_lifecycle.unknown_programs import LiveAssumptions
 from mockube.kubelet.step_effects import EmitEvent
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
@@ -11,7 +15,17 @@ from tests.support.controllers.pods import SimulatedPod, container, node_context
 IMAGE = "example.com/app:1"
 """An image whose programs nobody knows."""
 CONTEXT = node_context(details=True)
-FAILING = replace(CONTEXT, fails_unknown_programs=True)
+
+
+def with_unknown(default="assume", of_namespace=None):
+    """Return a context in which the flag and the namespace say what becomes of unknown programs."""
+    annotations = {} if of_namespace is None else {"mockube.dev/unknown-programs": of_namespace}
+    images = ImageTable(unknown_programs=UnknownPrograms(default, lambda _: annotations))
+    return replace(CONTEXT, predictions=SimulatedPredictions(images))
+
+
+FAILING = with_unknown("fail")
+WAITING = with_unknown("wait")
 FAIL = {"mockube.dev/unknown-programs": "fail"}
 
 
@@ -120,7 +134,15 @@ def test_program_behind_the_options_of_another_one_runs(command):
     assert ended(simulated(*command, "sh", "-c", "exit 3")) == 3
 
 
-@pytest.mark.parametrize(("context", "annotations"), [(FAILING, None), (CONTEXT, FAIL)])
+@pytest.mark.parametrize(
+    ("context", "annotations"),
+    [
+        (FAILING, None),
+        (CONTEXT, FAIL),
+        (with_unknown("assume", "fail"), None),
+        (with_unknown("wait", "fail"), None),
+    ],
+)
 def test_unknown_program_fails_if_flag_or_annotation_says_so(context, annotations):
     assert ended(simulated("make", context=context, annotations=annotations)) == 127
     assert ended(simulated("sh", "-c", "make || exit 5", context=context, annotations=annotations)) == 5
@@ -135,8 +157,60 @@ def test_unknown_program_that_fails_has_the_same_warning():
 
 
 def test_annotation_takes_precedence_over_flag():
-    annotations = {"mockube.dev/unknown-programs": "succeed"}
-    assert ended(simulated("make", context=FAILING, annotations=annotations)) == 0
+    for value in ("assume", "succeed"):
+        annotations = {"mockube.dev/unknown-programs": value}
+        for context in (FAILING, with_unknown("wait", "fail")):
+            assert ended(simulated("make", context=context, annotations=annotations)) == 0
+
+
+def test_invalid_annotation_of_namespace_says_nothing():
+    assert ended(simulated("make", context=with_unknown("fail", "maybe"))) == 127
+
+
+def waiting(subject):
+    return subject.status["containerStatuses"][0]["state"].get("waiting") or {}
+
+
+@pytest.mark.parametrize(
+    ("described", "message"),
+    [
+        (container("c", "sh", "-c", "make", image=IMAGE), "make of the image example.com/app:1"),
+        (container("c", image=IMAGE), "the image example.com/app:1"),
+        (
+            container("c", "sleep", "inf", readinessProbe={"exec": {"command": ["/opt/check"]}}, image=IMAGE),
+            "/opt/check of the image example.com/app:1",
+        ),
+        (
+            container(
+                "c", "sleep", "inf", lifecycle={"preStop": {"exec": {"command": ["/opt/stop"]}}}, image=IMAGE
+            ),
+            "/opt/stop of the image example.com/app:1",
+        ),
+    ],
+)
+def test_container_waits_for_what_is_not_simulated(described, message):
+    subject = SimulatedPod(pod(described), context=WAITING).pass_time(7200)
+    text = f"{message} is not simulated: the container waits until it is"
+    assert (subject.phase, waiting(subject)) == ("Pending", {"reason": "NotSimulated", "message": text})
+    events = [*not_simulated(subject), *((each.message, each.part) for each in subject.unknown_images)]
+    assert events == [(text, "spec.containers{c}")]
+    assert (assumption_of(subject.pod), subject.ready) == ("", False)
+
+
+def test_simulated_program_does_not_wait():
+    assert ended(simulated("sh", "-c", "exit 3", context=WAITING)) == 3
+
+
+def test_container_starts_when_its_image_becomes_known():
+    images = ImageTable(unknown_programs=UnknownPrograms("wait"))
+    context = replace(CONTEXT, predictions=SimulatedPredictions(images))
+    subject = SimulatedPod(pod(container("c", image=IMAGE)), context=context).pass_time(60)
+    assert waiting(subject)["reason"] == "NotSimulated"
+    images.set_live(
+        live_images({"data": {"images.yaml": "app: {names: [example.com/app], ports: {8080: {}}}"}})
+    )
+    subject.pass_time(60)
+    assert (subject.phase, subject.ready, assumption_of(subject.pod)) == ("Running", True, "")
 
 
 def test_invalid_annotation_is_reported():
