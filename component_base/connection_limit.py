@@ -16,6 +16,29 @@ def _never() -> float:
     return 0.0
 
 
+class _OfAddress:
+    """The connections of one address, the oldest ones first."""
+
+    def __init__(self) -> None:
+        self.idle: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self.busy: OrderedDict[Hashable, _Entry] = OrderedDict()
+        """Those with a request in progress."""
+
+    def __len__(self) -> int:
+        return len(self.idle) + len(self.busy)
+
+    def oldest(self) -> tuple[Hashable, _Entry]:
+        """Return the connection that is idle for the longest time, or the oldest one if all are busy."""
+        for _ in range(len(self.idle)):  # a use costs a step here, and nothing when it happens
+            connection, entry = next(iter(self.idle.items()))
+            used_at = entry.find_use()
+            if used_at <= entry.used_at:
+                break
+            self.idle[connection] = entry._replace(used_at=used_at)
+            self.idle.move_to_end(connection)
+        return next(iter((self.idle or self.busy).items()))
+
+
 class ConnectionLimit:
     """Connections that anybody can open. When there are too many, the oldest one of the address with most of them is closed.
 
@@ -24,7 +47,7 @@ class ConnectionLimit:
 
     def __init__(self, maximum: int) -> None:
         self.maximum = maximum
-        self._addresses: dict[str, OrderedDict[Hashable, _Entry]] = {}
+        self._addresses: dict[str, _OfAddress] = {}
         self._address_of: dict[Hashable, str] = {}
 
     def __len__(self) -> int:
@@ -43,29 +66,33 @@ class ConnectionLimit:
             self.evict()
         self._address_of[connection] = address
         entry = _Entry(close, find_use, find_use())
-        self._addresses.setdefault(address, OrderedDict())[connection] = entry
+        self._addresses.setdefault(address, _OfAddress()).idle[connection] = entry
 
     def discard(self, connection: Hashable) -> None:
         """Remove a connection that is lost, or counts no more."""
         address = self._address_of.pop(connection, None)
         if address is not None:
             of_address = self._addresses[address]
-            del of_address[connection]
+            if of_address.idle.pop(connection, None) is None:
+                del of_address.busy[connection]
             if not of_address:
                 del self._addresses[address]
+
+    def note_request(self, connection: Hashable, *, has_request: bool) -> None:
+        """Note that a request of a connection begins or has ended: those with one are evicted last."""
+        address = self._address_of.get(connection)
+        if address is None:
+            return
+        found = self._addresses[address]
+        source, target = (found.idle, found.busy) if has_request else (found.busy, found.idle)
+        entry = source.pop(connection, None)
+        if entry is not None:
+            target[connection] = entry
 
     def evict(self) -> None:
         """Close the oldest connection of the address that has most connections, if there is any."""
         if not self._addresses:
             return
-        of_address = max(self._addresses.values(), key=len)
-        for _ in range(len(of_address)):  # a use costs a step here, and nothing when it happens
-            connection, entry = next(iter(of_address.items()))
-            used_at = entry.find_use()
-            if used_at <= entry.used_at:
-                break
-            of_address[connection] = entry._replace(used_at=used_at)
-            of_address.move_to_end(connection)
-        connection, entry = next(iter(of_address.items()))
+        connection, entry = max(self._addresses.values(), key=len).oldest()
         self.discard(connection)
         entry.close()

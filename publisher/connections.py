@@ -45,18 +45,11 @@ class Connections:
                 self._limit.maximum,
             )
         self._limit.add(
-            connection,
-            connection.address,
-            partial(self._break, connection),
-            partial(self._used_at, connection),
+            connection, connection.address, partial(self._break, connection), lambda: connection.used_at
         )
         task = start("a connection to a published port", self._run(connection, serve))
         self._tasks[connection] = task
         task.add_done_callback(lambda _: self._forget(connection, task))
-
-    def _used_at(self, connection: SocketConnection) -> float:
-        """Return since when a connection is idle: not yet, while a request is in progress."""
-        return self._clock.monotonic() if connection.has_request else connection.used_at
 
     def _forget(self, connection: SocketConnection, task: asyncio.Task[None]) -> None:
         self._limit.discard(connection)
@@ -65,7 +58,7 @@ class Connections:
 
     def head_of(self, connection: SocketConnection) -> UnfinishedHead:
         """Return what notes the heads of requests of a connection."""
-        return self._heads.of(connection)
+        return self._heads.of(partial(self._limit.note_request, connection))
 
     async def _run(self, connection: SocketConnection, serve: Serve) -> None:
         try:

@@ -81,7 +81,6 @@ class SocketConnection:
         self.departure = asyncio.Event()
         """Set when the connection is lost; a client that only ended what it sends still receives."""
         self.used_at = clock.monotonic()
-        self.has_request = False
         peer = writer.get_extra_info("peername") or ("", 0)
         self.address, self.port = str(peer[0]), int(peer[1])
         writer.transport.set_write_buffer_limits(high=_BUFFER)

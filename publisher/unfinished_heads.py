@@ -5,9 +5,9 @@ from typing import Protocol
 from . import limits
 
 
-class ClientSocket(Protocol):
-    has_request: bool
-    """Whether a request is in progress: then the connection is not idle, though neither side may send."""
+class NoteRequest(Protocol):
+    def __call__(self, *, has_request: bool) -> None:
+        """Note whether a request is in progress: then its connection is not idle, though neither side may send."""
 
 
 class UnfinishedHeads:
@@ -15,22 +15,22 @@ class UnfinishedHeads:
         self.size = 0
         """The bytes of all heads that are not complete, without the first `SMALL_HEAD` of each."""
 
-    def of(self, connection: ClientSocket) -> "UnfinishedHead":
+    def of(self, note_request: NoteRequest) -> "UnfinishedHead":
         """Return what notes the heads of a connection."""
-        return UnfinishedHead(self, connection)
+        return UnfinishedHead(self, note_request)
 
 
 class UnfinishedHead:
     """The head of one connection."""
 
-    def __init__(self, heads: UnfinishedHeads, connection: ClientSocket) -> None:
+    def __init__(self, heads: UnfinishedHeads, note_request: NoteRequest) -> None:
         self._heads = heads
-        self._connection = connection
+        self._note_request = note_request
         self._size = 0
 
     def begin(self) -> None:
         """Note that the connection waits for a head, or has another protocol than HTTP."""
-        self._connection.has_request = False
+        self._note_request(has_request=False)
 
     def has_room(self, size: int) -> bool:
         """Note the bytes of the head that were received; return whether there is memory for it."""
@@ -41,5 +41,5 @@ class UnfinishedHead:
 
     def end(self) -> None:
         """Note that the head is complete, or that the connection has ended."""
-        self._connection.has_request = True
+        self._note_request(has_request=True)
         self.has_room(0)

@@ -53,3 +53,49 @@ def test_oldest_connection_is_evicted_if_all_are_used():
     for number in range(4):
         connections.add(number, "a", lambda number=number: closed.append(number), lambda: next(now))
     assert closed == [0, 1]
+
+
+def busy(maximum, *requests):
+    """Return a limit with as many connections as it allows, some with a request, what is closed, and how often their use is asked for."""
+    connections, closed, looks = ConnectionLimit(maximum), [], []
+    for number in range(maximum):
+        connections.add(
+            number, "a", lambda number=number: closed.append(number), lambda: looks.append(1) or 0.0
+        )
+    for number in requests:
+        connections.note_request(number, has_request=True)
+    looks.clear()
+    return connections, closed, looks
+
+
+def test_connection_with_a_request_is_evicted_last():
+    connections, closed, _ = busy(4, 0, 2)
+    for _ in range(4):
+        connections.evict()
+    assert closed == [1, 3, 0, 2]
+    assert len(connections) == 0
+
+
+def test_connection_whose_request_has_ended_is_the_youngest_idle_one():
+    connections, closed, _ = busy(3, 0, 1)
+    connections.note_request(0, has_request=False)
+    for _ in range(3):
+        connections.evict()
+    assert closed == [2, 0, 1]
+
+
+def test_request_of_a_connection_that_does_not_count_is_ignored():
+    connections, closed, _ = busy(2)
+    connections.discard(0)
+    for has_request in (True, False):
+        connections.note_request(0, has_request=has_request)
+        connections.note_request(1, has_request=False)
+    connections.evict()
+    assert (closed, len(connections)) == ([1], 0)
+
+
+def test_eviction_looks_at_no_connection_with_a_request():
+    connections, closed, looks = busy(100, *range(100))
+    for _ in range(50):
+        connections.evict()
+    assert (closed, looks) == ([*range(50)], [])

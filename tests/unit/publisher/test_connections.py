@@ -17,7 +17,6 @@ class Connection:
 
     def __init__(self, used_at=0.0):
         self.used_at = used_at
-        self.has_request = False
         self.fate = []
 
     def reset(self):

@@ -36,6 +36,9 @@ class Client:
         self.received = b""
         self.has_request = False
 
+    def note_request(self, *, has_request):
+        self.has_request = has_request
+
     async def read(self, _limit):
         return await self.queue.get()
 
@@ -76,7 +79,7 @@ class Served:
             return SilentBackend()
 
         self.client, self.clock = client or Client(), SteppedClock()
-        head = (heads or UnfinishedHeads()).of(self.client)
+        head = (heads or UnfinishedHeads()).of(self.client.note_request)
         proxy = HttpProxy(self.client, Router(), open_backend, self.clock, head)
         self.task = asyncio.create_task(proxy.serve("192.0.2.7", 80, uses_tls=False))
 
@@ -243,7 +246,6 @@ class Socket:
         self.name = name
         self.address = "192.0.2.7"
         self.used_at = 0.0
-        self.has_request = False
         self.is_reset = False
 
     def reset(self):
@@ -337,7 +339,7 @@ async def test_connection_has_a_request_from_its_head_to_its_response(served):
 
 def test_small_head_has_room_when_others_use_all_memory():
     heads = UnfinishedHeads()
-    large, small = (heads.of(Socket(number)) for number in (1, 2))
+    large, small = (heads.of(lambda **_: None) for _ in (1, 2))
     assert large.has_room(limits.SMALL_HEAD + limits.ALL_HEADS)
     assert not large.has_room(limits.SMALL_HEAD + limits.ALL_HEADS + 1)
     assert small.has_room(limits.SMALL_HEAD)

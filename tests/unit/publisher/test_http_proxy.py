@@ -35,6 +35,10 @@ class Client:
     def __init__(self, *pieces):
         self.pieces = [*pieces]
         self.received = b""
+        self.has_request = False
+
+    def note_request(self, *, has_request):
+        self.has_request = has_request
 
     async def read(self, _limit):
         return self.pieces.pop(0) if self.pieces else b""
@@ -100,7 +104,7 @@ async def proxied(*pieces, router=None, backends=None, uses_tls=False):
             used.append(backend)
         return backend
 
-    head = UnfinishedHeads().of(client)
+    head = UnfinishedHeads().of(client.note_request)
     proxy = HttpProxy(client, router, open_backend, SteppedClock(), head)
     await proxy.serve("192.0.2.7", 80, uses_tls=uses_tls)
     assert all(backend.is_closed for backend in used)
@@ -460,7 +464,7 @@ async def test_response_before_the_end_of_a_body_ends_the_exchange():
     async def open_backend(_):
         return backend
 
-    head = UnfinishedHeads().of(client)
+    head = UnfinishedHeads().of(client.note_request)
     await HttpProxy(client, Router(), open_backend, SteppedClock(), head).serve(
         "192.0.2.7", 80, uses_tls=False
     )

@@ -236,7 +236,7 @@ async def test_idle_connections_end_while_the_publisher_runs(cluster):
 class Idle:
     """A connection of which nothing comes."""
 
-    address, used_at, has_request, is_reset = ADDRESS, -1.0, False, False
+    address, used_at, is_reset = ADDRESS, -1.0, False
 
     async def serve(self, _):
         await asyncio.Event().wait()

@@ -66,7 +66,9 @@ async def proxied(case, pieces):
     async def open_backend(forward):
         return Connection(backend)
 
-    proxy = HttpProxy(client, PublicRouter(), open_backend, SteppedClock(), UnfinishedHeads().of(client))
+    proxy = HttpProxy(
+        client, PublicRouter(), open_backend, SteppedClock(), UnfinishedHeads().of(lambda **_: None)
+    )
     await proxy.serve("192.0.2.7", 80, uses_tls=False)
     return statuses_in(client.received, methods_of(case)), backend.forwarded(case.host)
 
@@ -133,7 +135,9 @@ async def test_response_is_refused_or_returned_in_one_form(sent, answer, receive
     async def open_backend(forward):
         return FixedConnection(b"HTTP/1.1 " + answer)
 
-    proxy = HttpProxy(client, PublicRouter(), open_backend, SteppedClock(), UnfinishedHeads().of(client))
+    proxy = HttpProxy(
+        client, PublicRouter(), open_backend, SteppedClock(), UnfinishedHeads().of(lambda **_: None)
+    )
     await proxy.serve("192.0.2.7", 80, uses_tls=False)
     assert client.received.endswith(received)
     assert client.received.count(b"HTTP/1.1 ") == 1
@@ -158,9 +162,9 @@ async def test_rules_do_not_set_what_frames_a_message(name):
     async def open_backend(forward):
         return Connection(backend)
 
-    await HttpProxy(client, Router(), open_backend, SteppedClock(), UnfinishedHeads().of(client)).serve(
-        "192.0.2.7", 80, uses_tls=False
-    )
+    await HttpProxy(
+        client, Router(), open_backend, SteppedClock(), UnfinishedHeads().of(lambda **_: None)
+    ).serve("192.0.2.7", 80, uses_tls=False)
     assert (statuses_in(client.received, ["GET"]), backend.forwarded("a.example")) == (
         [200],
         [("GET /public/a", {}, b"")],
