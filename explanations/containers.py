@@ -19,10 +19,11 @@ from .commands import command, kubectl
 from .explanation import Evidence, Origin, Remedy, writes_question
 from .facts import Facts, Member, event_time
 from .files import files_in_log
+from .logs import UNPRIVILEGED, reason_in_log
 from .owners import changed_in, template_change, template_origin
 from .records import event_evidence, find_events
 from .remedies import created, patched
-from .volumes import environment_problems, volume_problems
+from .volumes import environment_problems, sub_path_problems, volume_problems
 
 MAX_SIGNAL: Final = 64
 EVENTS_LIVE: Final = timedelta(hours=1)
@@ -68,9 +69,8 @@ _PULL_PROBLEMS: Final = (
     ),
 )
 """The texts by which a failure of a pull is known, what it means, and whether credentials may help. The first one counts."""
+_OWN_FAILURE: Final = "its own program failed"
 _ROOT: Final = "container has runAsNonRoot and "
-_USER: Final = 65534
-"""The user of whom a program that needs no root is run, as an example: nobody."""
 IMAGE: Final = "IMAGE"
 """In place of an image that only the user knows."""
 SIMULATION: Final = ("NotSimulated", "EndsAtOnce")
@@ -267,19 +267,17 @@ def _configuration(container: Container, facts: Facts) -> Finding:
     return Finding(
         cause=f"the container {container.name} cannot be created: {message or 'its status has no message'}",
         evidence=[_waiting_evidence(container)],
-        remedies=[_other_user(container, facts)] if is_root else (),
+        remedies=[
+            Remedy(text=f"{UNPRIVILEGED}. runAsUser alone helps only a program that needs no rights of root.")
+        ]
+        if is_root
+        else (),
         origins=[
             _origin(container, facts, *(("securityContext",) if is_root else ())),
             *([template_origin(container.pod, facts, "securityContext")] if is_root else ()),
         ],
         is_known=bool(message),
     )
-
-
-def _other_user(container: Container, facts: Facts) -> Remedy:
-    """Return the change by which a container does not run as root."""
-    change = container.change(securityContext={"runAsUser": _USER})
-    return template_change(container.pod, facts, "Run it as another user than root", change)
 
 
 def _not_simulated(container: Container, _: Facts) -> Finding:
@@ -355,23 +353,42 @@ def explain_end(container: Container, facts: Facts) -> Finding:
             evidence=[_waiting_evidence(container)],
             is_known=False,
         )
+    pod, place = container.pod, container.place
+    problem = next(sub_path_problems(pod, facts, container.spec, place), None)
+    if end.get("exitCode") and problem:
+        return Finding(
+            cause=f"the container {container.name} ended with exit code {end['exitCode']}: {problem.cause}",
+            evidence=[_end_evidence(container, end)],
+            remedies=problem.remedies,
+            origins=problem.origins,
+        )
     text, remedies, is_known = _ending(container, end, facts)
     has_not_run = end.get("reason") in _NOT_STARTED
     lines = facts.log(container.pod, container.name, previous=container.terminated is None)
     files = files_in_log(container.pod, container.spec, lines, facts) if end.get("exitCode") else ()
+    is_own = text.endswith(_OWN_FAILURE)
+    reason = reason_in_log(pod, container.spec, place, lines, facts) if is_own else None
     named = f"; its log names {files[0].text}" if files else ""
     restarts = f", and has been restarted {container.restarts} times" if container.restarts else ""
     evidence = [_end_evidence(container, end)]
     if container.waiting:
         evidence.append(_waiting_evidence(container))
     evidence += find_events(container.pod, facts, ("Killing", "OOMKilling", *SIMULATION), limit=2)
+    evidence += reason.evidence if reason else ()
     evidence += [Evidence(text=each.text, source="spec.volumes") for each in files[1:]]
     evidence += [Evidence(text=line, source=f"log of {container.name}") for line in lines]
     return Finding(
-        cause=f"the container {container.name} {text}{restarts}{named}",
+        cause=f"the container {container.name} {text}{restarts}{reason or ''}{named}",
         evidence=evidence,
-        remedies=[*remedies, *([] if has_not_run else [_log_remedy(container)])],
-        origins=[*_end_origins(container, end, [each.origin for each in files], facts)],
+        remedies=[
+            *(reason.remedies if reason else ()),
+            *remedies,
+            *([] if has_not_run else [_log_remedy(container)]),
+        ],
+        origins=[
+            *(reason.origins if reason else ()),
+            *_end_origins(container, end, [each.origin for each in files], facts),
+        ],
         is_known=is_known,
     )
 
@@ -384,6 +401,8 @@ def _end_origins(
         yield replace(_origin(container, facts, "resources"), is_undone=not _is_raised(container, facts))
     elif end.get("reason") in _NOT_STARTED and container.spec.get("command"):
         yield _origin(container, facts, "command")
+    elif _killed_by_hook(container, end, facts):
+        yield _origin(container, facts, "lifecycle", "postStart")
     elif probe := _killing_probe(container, facts):
         yield _origin(container, facts, f"{probe}Probe")
     else:
@@ -422,8 +441,8 @@ def _ending(container: Container, end: ReadOnlyTree, facts: Facts) -> tuple[str,
     code = end.get("exitCode")
     if end.get("reason") == "OOMKilled":
         return _out_of_memory(container, facts)
-    if probe := _killed_by_probe(container, facts):
-        return probe
+    if killed := _killed_by_hook(container, end, facts) or _killed_by_probe(container, facts):
+        return killed
     if end.get("reason") in _NOT_STARTED:
         remedy = Remedy(text=f"Correct command and args in {changed_in(container.pod)}, or the image.")
         text = f"cannot be started: {end.get('message') or 'without a message'}"
@@ -439,7 +458,7 @@ def _ending(container: Container, end: ReadOnlyTree, facts: Facts) -> tuple[str,
         return f"ended with exit code {code}; {unread}", (), False
     if code == 0:
         return _completed(container)
-    return f"ended with exit code {code}: its own program failed", (), True
+    return f"ended with exit code {code}: {_OWN_FAILURE}", (), True
 
 
 def _unread_probes(container: Container, end: ReadOnlyTree, facts: Facts) -> str:
@@ -556,6 +575,21 @@ def _killed_by_probe(container: Container, facts: Facts) -> tuple[str, Sequence[
         f"{probe_text(container.spec.get(f'{probe}Probe'))}."
     )
     return f"is killed because its {probe} probe fails{failure}", [remedy], True
+
+
+def _killed_by_hook(
+    container: Container, end: ReadOnlyTree, facts: Facts
+) -> tuple[str, Sequence[Remedy], bool] | None:
+    """Return how the failure of a postStart hook ended the container."""
+    hook = (container.spec.get("lifecycle") or {}).get("postStart")
+    failures = find_events(container.pod, facts, ("FailedPostStartHook",), limit=1) if hook else ()
+    if not failures or failures[0].time[:_SECONDS] < (end.get("startedAt") or "")[:_SECONDS]:
+        return None
+    action = probe_text(hook)
+    remedy = Remedy(
+        text=f"Correct lifecycle.postStart of the container {container.name} in {changed_in(container.pod)}: {action}."
+    )
+    return f"is killed because its postStart hook fails: {action}", [remedy], True
 
 
 def _probe_failures(container: Container, facts: Facts, probe: str, *, since: str) -> Sequence[Evidence]:

@@ -17,6 +17,7 @@ from .commands import kubectl
 from .containers import Container, Finding, containers_of, explain_container, explain_end
 from .explanation import Evidence, Explanation, Origin, Remedy, unknown
 from .facts import Facts, Member
+from .logs import reason_in_log
 from .owners import changed_in, template_origin
 from .partitions import explain_cut_off
 from .records import condition_evidence, find_condition, find_events
@@ -181,8 +182,9 @@ def _explain_init(container: Container, position: str, facts: Facts) -> Explanat
         finding = explain_container(container, facts)
         return _of_findings([finding], [*find_condition(container.pod, "Initialized")], "")
     log = facts.log(container.pod, container.name, previous=False)
+    reason = reason_in_log(container.pod, container.spec, container.place, log, facts)
     return Explanation(
-        cause=f"the init container {container.name} ({position}) runs and has not ended: the containers wait for it",
+        cause=f"the init container {container.name} ({position}) runs and has not ended: the containers wait for it{reason or ''}",
         evidence=[
             *find_condition(container.pod, "Initialized"),
             Evidence(
@@ -190,9 +192,12 @@ def _explain_init(container: Container, position: str, facts: Facts) -> Explanat
                 source=f"{container.field}.state.running",
                 time=container.running.get("startedAt") or "",
             ),
+            *(reason.evidence if reason else ()),
             *(Evidence(text=line, source=f"log of {container.name}") for line in log),
         ],
+        origins=reason.origins if reason else (),
         remedies=[
+            *(reason.remedies if reason else ()),
             Remedy(
                 text="What it prints:",
                 command=kubectl(
@@ -202,7 +207,7 @@ def _explain_init(container: Container, position: str, facts: Facts) -> Explanat
                     container.name,
                     namespace=meta.namespace(container.pod),
                 ),
-            )
+            ),
         ],
     )
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.groups import CONTROL, PODS, GroupResource
-from mockube.apimachinery.tree import ReadOnlyTree, Tree
+from mockube.apimachinery.tree import ReadOnlyTree
 
 from .commands import command, kubectl, namespace_flags
 from .completion import completed
@@ -14,18 +14,12 @@ from .explanation import Evidence, Explanation, Origin, Remedy, no_problem, unkn
 from .facts import Allowed, Facts
 from .others import DEFINITIONS
 from .refusals import Refusal, in_cluster, refusal_of, service_origin
-from .remedies import MERGE, created, patched
+from .remedies import MERGE, patched
+from .rights import action_text, bindings_of_user, granting, requested_path, resource_text
 
-ROLES: Final = GroupResource("rbac.authorization.k8s.io", "roles")
-ROLE_BINDINGS: Final = GroupResource("rbac.authorization.k8s.io", "rolebindings")
-CLUSTER_ROLE_BINDINGS: Final = GroupResource("rbac.authorization.k8s.io", "clusterrolebindings")
 POLICIES: Final = GroupResource("admissionregistration.k8s.io", "validatingadmissionpolicies")
-ACCOUNT: Final = "system:serviceaccount:"
-MAX_BINDINGS: Final = 5
 _ERRORS_FROM: Final = 400
 _CONVERSION: Final = "conversion webhook for "
-_NAMED_VERBS: Final = frozenset({"get", "update", "patch", "delete"})
-"""The verbs that a rule can restrict to names."""
 
 
 def explain_request(request: ReadOnlyTree, facts: Facts) -> Explanation:
@@ -91,7 +85,7 @@ def _forbidden(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], f
     if not _is_of_authorizers(message, spec.get("verb") or ""):
         return _by_admission(spec, message, evidence, facts)
     question = _question(spec)
-    user, action = spec.get("user") or "", _action(spec)
+    user, action = spec.get("user") or "", action_text(spec)
     allowed = facts.is_allowed(question)
     loss, origins = "", list[Origin]()
     lost = facts.loss_of(question, spec.get("time") or "")
@@ -111,8 +105,8 @@ def _forbidden(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], f
     rule = f"no rule lets {user} {action}" if allowed is False else f"{user} was not allowed then to {action}"
     return Explanation(
         cause=f"{rule}{loss}",
-        evidence=[*evidence, *_bindings(spec, facts)],
-        remedies=[*_grant(spec)],
+        evidence=[*evidence, *bindings_of_user(spec, facts)],
+        remedies=[*granting(spec)],
         origins=origins,
     )
 
@@ -146,106 +140,9 @@ def _question(spec: ReadOnlyTree) -> Allowed:
         user=spec.get("user") or "",
         groups=tuple(spec.get("groups") or ()),
         verb=spec.get("verb") or "",
-        path="" if is_resource else _path(spec),
+        path="" if is_resource else requested_path(spec),
         **({name: spec.get(name) or "" for name in names} if is_resource else {}),
     )
-
-
-def _path(spec: ReadOnlyTree) -> str:
-    return str(spec.get("uri") or "").partition("?")[0]
-
-
-def _resource(spec: ReadOnlyTree) -> str:
-    """Return the resource as rules and kubectl name it, such as deployments.apps/scale."""
-    group = f".{spec['group']}" if spec.get("group") else ""
-    subresource = f"/{spec['subresource']}" if spec.get("subresource") else ""
-    return f"{spec.get('resource')}{group}{subresource}"
-
-
-def _action(spec: ReadOnlyTree) -> str:
-    if not spec.get("resource"):
-        return f"{spec.get('verb')} the path {_path(spec)}"
-    name = f" {spec['name']}" if spec.get("name") else ""
-    place = f"in the namespace {spec['namespace']}" if spec.get("namespace") else "in the whole cluster"
-    return f"{spec.get('verb')} {_resource(spec)}{name} {place}"
-
-
-def _bindings(spec: ReadOnlyTree, facts: Facts) -> Iterator[Evidence]:
-    """Yield the bindings that name the user or its groups, and so do not suffice."""
-    user, groups = spec.get("user") or "", {*(spec.get("groups") or ())}
-    groups = {group for group in groups if not group.startswith("system:")}
-    namespace = spec.get("namespace") or ""
-    found = [*facts.list(CLUSTER_ROLE_BINDINGS)]
-    if namespace:
-        found += facts.list(ROLE_BINDINGS, namespace)
-    names = [
-        f"{each['kind']} {each['metadata']['name']} to {each['roleRef']['kind']} {each['roleRef']['name']}"
-        for each in found
-        if any(_is_subject(subject, user, groups) for subject in each.get("subjects") or ())
-    ]
-    for name in names[:MAX_BINDINGS]:
-        yield Evidence(text=f"{name} does not allow it", source="bindings")
-    if not names and facts.may_list(CLUSTER_ROLE_BINDINGS):
-        yield Evidence(text=f"no binding names {user}", source="bindings")
-
-
-def _is_subject(subject: ReadOnlyTree, user: str, groups: set[str]) -> bool:
-    kind, name = subject.get("kind"), subject.get("name") or ""
-    if kind == "ServiceAccount":
-        return user == f"{ACCOUNT}{subject.get('namespace')}:{name}"
-    return name in groups if kind == "Group" else name == user
-
-
-def _grant(spec: ReadOnlyTree) -> Iterator[Remedy]:
-    """Yield the smallest role that allows the request, and its binding."""
-    user, namespace = spec.get("user") or "", spec.get("namespace") or ""
-    is_resource = bool(spec.get("resource"))
-    if is_resource:
-        rule = [f"--verb={spec.get('verb')}", f"--resource={_resource(spec)}"]
-        if spec.get("name") and spec.get("verb") in _NAMED_VERBS:
-            rule.append(f"--resource-name={spec['name']}")
-    else:
-        rule = [f"--verb={spec.get('verb')}", f"--non-resource-url={_path(spec)}"]
-    kind = "role" if namespace and is_resource else "clusterrole"
-    name = f"{spec.get('verb')}-{spec.get('resource') or 'path'}"
-    api_group, namespaced = ROLES.group, namespace if kind == "role" else ""
-    api_version, prefix = f"{api_group}/v1", "Cluster" if kind == "clusterrole" else ""
-    metadata = {"name": name, **({"namespace": namespaced} if namespaced else {})}
-    role: Tree = {
-        "apiVersion": api_version,
-        "kind": f"{prefix}Role",
-        "metadata": metadata,
-        "rules": [_rule(spec)],
-    }
-    yield created("The smallest rule that allows it:", role, kind, name, *rule)
-    subject: Tree = {"kind": "User", "name": user, "apiGroup": api_group}
-    flag = f"--user={user}"
-    if user.startswith(ACCOUNT):
-        flag = f"--serviceaccount={user.removeprefix(ACCOUNT)}"
-        account_namespace, _, account = user.removeprefix(ACCOUNT).partition(":")
-        subject = {"kind": "ServiceAccount", "namespace": account_namespace, "name": account}
-    binding: Tree = {
-        "apiVersion": api_version,
-        "kind": f"{prefix}RoleBinding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": api_group, "kind": role["kind"], "name": name},
-        "subjects": [subject],
-    }
-    yield created(f"Bind it to {user}:", binding, f"{kind}binding", name, f"--{kind}={name}", flag)
-
-
-def _rule(spec: ReadOnlyTree) -> Tree:
-    """Return the smallest rule that allows a request."""
-    if not spec.get("resource"):
-        return {"nonResourceURLs": [_path(spec)], "verbs": [spec.get("verb")]}
-    subresource = f"/{spec['subresource']}" if spec.get("subresource") else ""
-    rule: Tree = {
-        "apiGroups": [spec.get("group") or ""],
-        "resources": [f"{spec['resource']}{subresource}"],
-        "verbs": [spec.get("verb")],
-    }
-    has_name = spec.get("name") and spec.get("verb") in _NAMED_VERBS
-    return rule | ({"resourceNames": [spec["name"]]} if has_name else {})
 
 
 # --- what else refuses a request
@@ -368,7 +265,7 @@ def _conflict(spec: ReadOnlyTree, message: str, evidence: Sequence[Evidence], _:
                 command=command(
                     "mockube",
                     "log",
-                    f"{_resource(spec).partition('/')[0]}/{spec.get('name') or 'NAME'}",
+                    f"{resource_text(spec).partition('/')[0]}/{spec.get('name') or 'NAME'}",
                     *namespace_flags(spec.get("namespace") or ""),
                 ),
             ),

@@ -15,6 +15,7 @@ from .commands import kubectl
 from .explanation import Evidence, Explanation, ObjectName, Origin, Related, Remedy, no_problem, unknown
 from .facts import Facts
 from .members import MAX_EXPLAINED, explain_first, is_terminal, related_of
+from .nearest import nearest
 from .owners import DAEMON_SETS, DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS, template_origin
 from .records import find_events
 from .remedies import MERGE, patched, selecting
@@ -153,9 +154,11 @@ def _none_matches(
     pods = [pod for pod in facts.list(PODS, namespace) if not is_terminal(pod)]
     candidates = [(each, _template_labels(each)) for _, each in workloads]
     candidates += [(pod, meta.labels(pod)) for pod in pods if meta.controller_of(pod) is None]
-    own = meta.name(service)
-    nearest = max(candidates, key=lambda each: _likeness(selector, each, own), default=None)
-    if nearest is None or not any(_likeness(selector, nearest, own)):
+    candidate = max(candidates, key=lambda each: _likeness(service, each), default=None)
+    with_keys = [each for each in candidates if selector.keys() & each[1].keys()]
+    if candidate is not None and not any(_likeness(service, candidate)[:2]):
+        candidate = with_keys[0] if len(with_keys) == 1 else None
+    if candidate is None:
         return Explanation(
             cause=cause,
             evidence=[source],
@@ -167,7 +170,7 @@ def _none_matches(
             ],
             origins=[Origin.of(service, "spec", "selector")],
         )
-    return _other_labels(service, selector, nearest, [source])
+    return _other_labels(service, selector, candidate, [source])
 
 
 def _other_labels(
@@ -233,12 +236,26 @@ def _name(obj: ReadOnlyTree) -> str:
 
 
 def _likeness(
-    selector: ReadOnlyTree, candidate: tuple[ReadOnlyTree, ReadOnlyTree], service: str
-) -> tuple[int, int, bool]:
-    """Return how many labels are as a selector has them, how many have its keys, and whether the names are the same."""
+    service: ReadOnlyTree, candidate: tuple[ReadOnlyTree, ReadOnlyTree]
+) -> tuple[int, int, bool, bool]:
+    """Return how many labels are as a Service selects them, how many are much like these, and whether its name and a port are the same.
+
+    A name that is much like that of the Service counts as such a label.
+    """
     obj, labels = candidate
+    selector = service["spec"].get("selector") or {}
     equal = sum(labels.get(key) == value for key, value in selector.items())
-    return equal, sum(key in labels for key in selector), meta.name(obj) == service
+    alike = sum(bool(nearest(value, [labels[key]])) for key, value in selector.items() if key in labels)
+    same_name = bool(nearest(meta.name(service), [meta.name(obj)]))
+    spec = obj["spec"].get("template", {}).get("spec") or obj["spec"]
+    declared = {
+        value
+        for container in spec.get("containers") or ()
+        for port in container.get("ports") or ()
+        for value in (port["containerPort"], port.get("name"))
+    }
+    targets = {port.get("targetPort") for port in service["spec"].get("ports") or ()}
+    return equal, alike + same_name, meta.name(service) == meta.name(obj), bool(targets & declared)
 
 
 def _missing_port(service: ReadOnlyTree, pods: Sequence[ReadOnlyTree], facts: Facts) -> Explanation | None:

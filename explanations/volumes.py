@@ -15,6 +15,7 @@ from mockube.client.component_helpers.volumes import SELECTED_NODE, waits_for_co
 from .commands import explanation_command
 from .explanation import Evidence, ObjectName, Origin, Remedy
 from .facts import Facts, Member
+from .nearest import nearest
 from .owners import template_origin
 from .remedies import MERGE, created, patched
 
@@ -109,6 +110,23 @@ def environment_problems(
             yield from _reference_problems(facts, reference, resource, of_variable, origin, keys)
 
 
+def sub_path_problems(
+    pod: ReadOnlyTree, facts: Facts, container: ReadOnlyTree, place: str
+) -> Iterator[Problem]:
+    """Yield the mounts of a container whose subPath is no file of their ConfigMap or Secret: a kubelet mounts an empty folder there."""
+    volumes = {each["name"]: each for each in pod["spec"].get("volumes") or ()}
+    for mount in container.get("volumeMounts") or ():
+        volume, sub_path = volumes.get(mount["name"], {}), mount.get("subPath") or ""
+        for field, resource in (("configMap", CONFIG_MAPS), ("secret", SECRETS)):
+            reference = volume.get(field) or {}
+            paths = [item["path"] for item in reference.get("items") or ()]
+            if not sub_path or (paths and any(f"{path}/".startswith(f"{sub_path}/") for path in paths)):
+                continue
+            origin = template_origin(pod, facts, place, Member(container["name"]), "volumeMounts")
+            consumer = f"subPath of the mount at {mount['mountPath']}"
+            yield from _reference_problems(facts, reference, resource, consumer, origin, [sub_path])
+
+
 def _source_problems(facts: Facts, source: ReadOnlyTree, consumer: str, origin: Origin) -> Iterator[Problem]:
     for field, resource in (("configMap", CONFIG_MAPS), ("secret", SECRETS)):
         reference = source.get(field)
@@ -138,10 +156,14 @@ def _reference_problems(
     namespace, kind = origin.object.namespace, _KINDS[resource]
     subject = ObjectName(kind=kind, api_version="v1", namespace=namespace, name=name)
     if facts.is_missing(resource, namespace, name):
+        similar = nearest(name, map(meta.name, facts.list(resource, namespace)))
+        other = (
+            [Remedy(text=f"Name the {kind} {similar}, which exists, in {origin.object}.")] if similar else []
+        )
         yield Problem(
             subject=subject,
             cause=f"{consumer} needs the {kind} {name}, which does not exist",
-            remedies=[_creation(resource, namespace, name, keys)],
+            remedies=[*other, _creation(resource, namespace, name, keys)],
             origins=[Origin(object=subject), origin],
         )
         return
@@ -154,15 +176,22 @@ def _reference_problems(
                 subject=subject,
                 cause=f"{consumer} needs the key {key} of the {kind} {name}, which has no such key",
                 remedies=[
+                    *_other_key(key, found, origin),
                     patched(
                         "Add the key, such as:",
                         found,
                         {_TEXT_FIELDS[resource]: {key: VALUE}},
                         media_type=MERGE,
-                    )
+                    ),
                 ],
                 origins=[Origin(object=subject, path=("data", key)), origin],
             )
+
+
+def _other_key(key: str, found: ReadOnlyTree, origin: Origin) -> Iterator[Remedy]:
+    keys = [each for field in ("data", "binaryData") for each in found.get(field) or ()]
+    if similar := nearest(key, keys):
+        yield Remedy(text=f"Name the key {similar}, which it has, in {origin.object}.")
 
 
 def _creation(resource: GroupResource, namespace: str, name: str, keys: Iterable[str]) -> Remedy:

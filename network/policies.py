@@ -1,13 +1,13 @@
 """NetworkPolicies: whether a connection between two peers is allowed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import ip_network
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from mockube.apimachinery import labels, meta
 from mockube.apimachinery.tree import ReadOnlyTree
 
-from .view import ClusterView, Peer, parse_address
+from .view import Peer, parse_address
 
 INGRESS: Final = "Ingress"
 EGRESS: Final = "Egress"
@@ -15,14 +15,31 @@ TCP: Final = "TCP"
 _PEERS: Final = {INGRESS: "from", EGRESS: "to"}
 
 
-def is_allowed(view: ClusterView, source: Peer, target: Peer, port: int, protocol: str = TCP) -> bool:
+class PolicyView(Protocol):
+    """What policies are made of, and refer to."""
+
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        """Return the labels of a namespace; None if it does not exist."""
+
+    def policies(self, namespace: str) -> Sequence[ReadOnlyTree]:
+        """Return the NetworkPolicies of a namespace."""
+
+
+def is_allowed(view: PolicyView, source: Peer, target: Peer, port: int, protocol: str = TCP) -> bool:
     """Return whether policies let `source` connect to a port of `target`.
 
     A pod always reaches itself and its node, and the node the pod; a pod in the network of the node counts as the node.
     """
+    return not refusing_policies(view, source, target, port, protocol)
+
+
+def refusing_policies(
+    view: PolicyView, source: Peer, target: Peer, port: int, protocol: str = TCP
+) -> Sequence[ReadOnlyTree]:
+    """Return the policies that isolate an end of a connection, if none of them allows it."""
     if source.address == target.address or _has_node(source, target) or _has_node(target, source):
-        return True
-    return _allows(view, EGRESS, (source, target), target, (port, protocol)) and _allows(
+        return ()
+    return _refusing(view, EGRESS, (source, target), target, (port, protocol)) or _refusing(
         view, INGRESS, (target, source), target, (port, protocol)
     )
 
@@ -31,23 +48,24 @@ def _has_node(peer: Peer, node: Peer) -> bool:
     return peer.pod is not None and node.pod is None and bool(peer.node) and peer.node == node.node
 
 
-def _allows(
-    view: ClusterView, direction: str, ends: tuple[Peer, Peer], target: Peer, port: tuple[int, str]
-) -> bool:
-    """Return whether the policies of the first of two ends allow the other end in a direction."""
+def _refusing(
+    view: PolicyView, direction: str, ends: tuple[Peer, Peer], target: Peer, port: tuple[int, str]
+) -> Sequence[ReadOnlyTree]:
+    """Return the policies of the first of two ends, if none of them allows the other end in a direction."""
     subject, other = ends
     if subject.pod is None:
-        return True
+        return ()
     policies = [*_policies_of(view, subject.pod, direction)]
-    return not policies or any(
+    allows = any(
         _matches_port(rule.get("ports") or (), target, *port)
         and _matches_peer(view, meta.namespace(policy), rule.get(_PEERS[direction]) or (), other)
         for policy in policies
         for rule in policy["spec"].get(direction.lower()) or ()
     )
+    return () if allows else policies
 
 
-def _policies_of(view: ClusterView, pod: ReadOnlyTree, direction: str) -> Iterator[ReadOnlyTree]:
+def _policies_of(view: PolicyView, pod: ReadOnlyTree, direction: str) -> Iterator[ReadOnlyTree]:
     """Yield the policies that isolate a pod in a direction."""
     for policy in view.policies(meta.namespace(pod)):
         spec = policy.get("spec") or {}
@@ -88,11 +106,11 @@ def named_ports(pod: ReadOnlyTree | None, name: str, protocol: str = TCP) -> set
     }
 
 
-def _matches_peer(view: ClusterView, namespace: str, selectors: Sequence[ReadOnlyTree], peer: Peer) -> bool:
+def _matches_peer(view: PolicyView, namespace: str, selectors: Sequence[ReadOnlyTree], peer: Peer) -> bool:
     return not selectors or any(_selects(view, namespace, selector, peer) for selector in selectors)
 
 
-def _selects(view: ClusterView, namespace: str, selector: ReadOnlyTree, peer: Peer) -> bool:
+def _selects(view: PolicyView, namespace: str, selector: ReadOnlyTree, peer: Peer) -> bool:
     block = selector.get("ipBlock")
     if block is not None:
         return contains(block["cidr"], peer.address) and not any(

@@ -28,7 +28,7 @@ ALLOWED: Mapping[str, str] = {
     "controller_manager/controllers/horizontalpodautoscaler/metrics_api.py": "metrics of namespaces have a path of their own",
     "explanations/disruption.py": "kubectl drain itself treats the pods of DaemonSets in another way",
     "explanations/gateways.py": "references of routes name kinds",
-    "explanations/refused.py": "the subject of a binding names a kind",
+    "explanations/rights.py": "the subject of a binding names a kind",
     "mockube/judging/object_kinds.py": "it reads the manifests of an operator, whose objects are of no row that it could ask",
     "mockube/importing/cleaning.py": "it removes what another cluster has written, which no row of ours describes",
     "publisher/gateway_attachment.py": "references of routes and grants name kinds",

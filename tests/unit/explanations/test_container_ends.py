@@ -405,7 +405,7 @@ def test_credentials_of_an_image(secrets, present, remedy):
         ({"mountPath": "/etc/a"}, "bad /etc/a/k: no", "@ configmap/conf data.k"),
         ({"mountPath": "/etc/a"}, "bad /etc/a/b", "@ configmap/conf binaryData.b"),
         ({"mountPath": "/etc/a/f", "subPath": "k"}, "bad /etc/a/f", "@ configmap/conf data.k"),
-        ({"mountPath": "/etc/a/f", "subPath": "other"}, "bad /etc/a/f", OF_CONTAINER),
+        ({"mountPath": "/etc/a/f", "subPath": "other"}, "bad /etc/a/f", "@ configmap/conf data.other"),
         ({"mountPath": "/etc/a"}, "bad /etc/a/kk", OF_CONTAINER),
     ],
     ids=["key", "binary key", "sub-path", "another sub-path", "longer path"],
@@ -511,3 +511,47 @@ def test_pod_that_a_kubelet_rejects_names_the_field(reason, field):
         f"- Change {name} in the pod's template.",
         f"@ statefulset/db spec.template.spec.{field}",
     ]
+
+
+HOOK = {"lifecycle": {"postStart": {"exec": {"command": ["sh", "-c", "exit 3"]}}}}
+
+
+@pytest.mark.parametrize(
+    ("time", "cause"),
+    [
+        (LATER, "the container c is killed because its postStart hook fails: the command sh -c exit 3"),
+        (
+            "2026-01-31T11:00:00Z",
+            "the container c ended with exit code 137, as after SIGKILL; who sent the signal is not recorded",
+        ),
+    ],
+    ids=["of this run", "of a run before"],
+)
+def test_post_start_hook_that_failed_is_named(time, cause):
+    tree = pod(terminated(137), HOOK)
+    failed = event(tree, "FailedPostStartHook", "PostStartHook failed", time, container="c")
+    found = explain(resource_of(tree), tree, facts_of(tree, node_of(), failed))
+    assert found.cause == cause
+    assert (told(found)[-1] == f"{OF_CONTAINER}.lifecycle.postStart") is (time == LATER)
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Secret"])
+def test_sub_path_that_is_no_key_is_named_with_the_key_that_is_meant(kind):
+    source = {"configMap": {"name": "conf"}} if kind == "ConfigMap" else {"secret": {"secretName": "conf"}}
+    mount = {"name": "v", "mountPath": "/etc/nginx/nginx.conf", "subPath": "ngnix.conf"}
+    tree = pod(terminated(128, "StartError"), {"volumeMounts": [mount]}, volumes=[{"name": "v", **source}])
+    facts = facts_of(tree, node_of(), thing(kind, "conf", data={"nginx.conf": "v"}))
+    found = told(explain(resource_of(tree), tree, facts))
+    assert found[0] == (
+        "Explained: the container c ended with exit code 128: subPath of the mount at /etc/nginx/nginx.conf needs the key ngnix.conf of "
+        f"the {kind} conf, which has no such key"
+    )
+    assert found[1] == "- Name the key nginx.conf, which it has, in pod/web."
+
+
+def test_sub_path_that_is_a_path_of_an_item_is_no_problem():
+    source = {"configMap": {"name": "conf", "items": [{"key": "a", "path": "b/c"}]}}
+    mounts = [{"name": "v", "mountPath": "/x", "subPath": each} for each in ("b", "b/c")]
+    tree = pod(terminated(), {"volumeMounts": mounts}, volumes=[{"name": "v", **source}])
+    found = told(explain(resource_of(tree), tree, facts_of(tree, node_of(), thing("ConfigMap", "conf"))))
+    assert found[0] == FAILED

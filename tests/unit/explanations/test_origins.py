@@ -528,7 +528,7 @@ def test_pods_that_a_kubelet_rejects_one_after_the_other_name_the_field():
     ]
 
 
-def test_container_that_may_not_run_as_root_gets_another_user():
+def test_container_that_may_not_run_as_root_gets_no_user_with_which_its_program_may_fail():
     state = {
         "waiting": {
             "reason": "CreateContainerConfigError",
@@ -536,7 +536,9 @@ def test_container_that_may_not_run_as_root_gets_another_user():
         }
     }
     found = explained(pod_of(metadata={"ownerReferences": [CONTROLLED]}, status=with_state(state)))
-    assert '"securityContext":{"runAsUser":65534}' in found.remedies[0].command
+    assert [(each.text.partition(",")[0], each.command) for each in found.remedies] == [
+        ("Take an image that is made for another user than root", "")
+    ]
     assert origins(found)[-1] == ("StatefulSet/db", ("spec", "template", "spec", "securityContext"))
 
 

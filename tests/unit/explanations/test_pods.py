@@ -150,7 +150,7 @@ def test_exit_code_with_last_lines():
     found = explained(crashed(exitCode=3, reason="Error"), logs={"c": "one\nbroken"})
     assert (
         found.cause
-        == "the container c ended with exit code 3: its own program failed, and has been restarted 2 times"
+        == "the container c ended with exit code 3: its own program failed, and has been restarted 2 times; it printed: broken"
     )
     assert [each.text for each in found.evidence if each.source == "log of c"] == ["one", "broken"]
     assert commands(found) == ["kubectl -n default logs web -c c --previous"]
@@ -275,7 +275,8 @@ def test_init_container_that_runs():
     )
     found = explained(pod, logs={"wait": "no database"})
     assert (
-        found.cause == "the init container wait (1 of 1) runs and has not ended: the containers wait for it"
+        found.cause
+        == "the init container wait (1 of 1) runs and has not ended: the containers wait for it; it printed: no database"
     )
     assert "no database" in [each.text for each in found.evidence]
 

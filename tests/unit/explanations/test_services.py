@@ -252,6 +252,34 @@ SERVICES = {
             "@ pod/web metadata.labels.app",
         ],
     ),
+    "nearest is the workload whose label is like the one that is selected, and not another program": (
+        service("okk", selector={"app": "okk"}),
+        [workload("Deployment", {"app": "anti"}, "anti"), workload("Deployment", {"app": "ok"}, "ok")],
+        [
+            f"{NO_LABELS}; nearest is deployment/ok: it has app=ok, not app=okk",
+            "- kubectl -n default set selector service okk app=ok",
+            "@ service/okk spec.selector.app",
+            "@ deployment/ok spec.template.metadata.labels.app",
+        ],
+    ),
+    "no label of other programs is like the one that is selected": (
+        service("front", selector={"app": "front"}),
+        [workload("Deployment", {"app": "anti"}, "anti"), workload("Deployment", {"app": "db"}, "db")],
+        [NO_LABELS, SHOW_LABELS, "@ service/front spec.selector"],
+    ),
+    "nearest of two is the one with the port": (
+        service("x", selector={"app": "web-c"}),
+        [
+            pod("a", labels={"app": "web-a"}, container=ports(82)),
+            pod("b", labels={"app": "web-b"}, container=ports(81)),
+        ],
+        [
+            f"{NO_LABELS}; nearest is pod/b: it has app=web-b, not app=web-c",
+            "- kubectl -n default set selector service x app=web-b",
+            "@ service/x spec.selector.app",
+            "@ pod/b metadata.labels.app",
+        ],
+    ),
     "a pod of a controller is not what to select": (
         service(),
         [
