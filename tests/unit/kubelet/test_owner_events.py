@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.container_runtime.records import Records
+from mockube.kubelet import owner_events
 from mockube.kubelet.owner_events import MAX_PODS, OwnerEvents
 from mockube.kubelet.step_effects import EmitEvent
 from tests.support.controllers.pods import pod
@@ -50,3 +51,11 @@ def test_pods_of_no_owner_and_of_others_have_events(owner):
         events.record("node-1", owned_pod(number, owner and {**OWNER, "uid": f"owner-{number}"}), EVENT)
     assert {kind for kind, *_ in recorded.events} == {"Pod"}
     assert len(recorded.events) == 2 * MAX_PODS
+
+
+def test_owner_whose_pods_were_counted_longest_ago_is_forgotten(monkeypatch):
+    monkeypatch.setattr(owner_events, "_MAX_OWNERS", 2)
+    events = OwnerEvents(Records(), Recorded())
+    for number, owner in enumerate(("a", "b", "a", "c", "b")):
+        events.record("node-1", owned_pod(number, {**OWNER, "uid": owner}), EVENT)
+    assert [*events._counts.items()] == [("c", 1), ("b", 1)]

@@ -1,9 +1,16 @@
 """What happens when systemd starts the kubelet of a node, as its unit and its settings say."""
 
+import orjson
 import pytest
 
 from mockube.container_runtime.simulated.node.root_files import KUBELET_DROP_IN, KUBELET_UNIT, root_files
-from mockube.kubelet.node_machine.kubelet_start import BINARY, configuration, start_kubelet
+from mockube.kubelet.node_machine.kubelet_start import (
+    BINARY,
+    _kubeconfig_problem,
+    _settings,
+    configuration,
+    start_kubelet,
+)
 from tests.support.node_machine import NODE, SERVER
 
 CONFIG = "/var/lib/kubelet/config.yaml"
@@ -107,3 +114,150 @@ def test_unreadable_settings_are_none(files, text):
 )
 def test_unit_of_nonsense_leads_to_a_result(files, unit):
     assert start_kubelet(files.get, unit, servers=[SERVER], has_runtime=True).state in ("failed", "running")
+
+
+TYPES = {
+    "string": "clusterDomain staticPodPath containerRuntimeEndpoint cgroupDriver",
+    "int32": "maxPods port healthzPort readOnlyPort",
+    "bool": "failSwapOn rotateCertificates",
+    "[]string": "clusterDNS",
+    "struct": "authentication authorization featureGates evictionHard",
+}
+VALUES = {
+    "string": ("a", "string"),
+    "int32": (1, "number"),
+    "bool": (True, "bool"),
+    "[]string": (["a"], "array"),
+    "struct": ({}, "object"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [(name, kind) for kind, names in TYPES.items() for name in names.split()]
+)
+def test_setting_of_another_type_ends_the_kubelet(name, kind):
+    head = {"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1"}
+    for given, (value, go_type) in VALUES.items():
+        found, problem = _settings(orjson.dumps({**head, name: value}))
+        if given == kind:
+            assert (found[name], problem) == (value, "")
+        else:
+            field = f"KubeletConfiguration.{name} of type {kind}"
+            assert problem == f"json: cannot unmarshal {go_type} into Go struct field {field}"
+            assert found == {}
+    assert _settings(orjson.dumps({**head, name: None}))[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("tree", "problem"),
+    [
+        ({}, "Object 'Kind' is missing in the file"),
+        ({"apiVersion": "v1"}, "Object 'Kind' is missing in the file"),
+        ({"kind": "Pod"}, "Object 'apiVersion' is missing in the file"),
+        ({"kind": "Pod", "apiVersion": "v1"}, 'no kind "Pod" is registered for version "/v1" in scheme "k8s.io/kubernetes"'),
+        (
+            {"kind": "KubeletConfiguration", "apiVersion": "a/v1"},
+            'no kind "KubeletConfiguration" is registered for version "a/v1" in scheme "k8s.io/kubernetes"',
+        ),
+    ],
+)  # fmt: skip
+def test_settings_are_of_their_kind(tree, problem):
+    assert _settings(orjson.dumps(tree)) == ({}, problem)
+
+
+CONTEXT = {"name": "c", "context": {"cluster": "k"}}
+CLUSTER = {"name": "k", "cluster": {"server": "https://a"}}
+NO_SERVER = "invalid configuration: no server found for cluster"
+
+
+@pytest.mark.parametrize(
+    ("tree", "problem"),
+    [
+        ({"current-context": "c", "contexts": [CONTEXT], "clusters": [CLUSTER]}, ""),
+        ({"current-context": "c", "contexts": [CONTEXT, "x"], "clusters": [CLUSTER]}, NO_SERVER),
+        ({"current-context": "c", "contexts": [CONTEXT]}, NO_SERVER),
+        ({"contexts": [CONTEXT], "clusters": [CLUSTER]}, NO_SERVER),
+        ({"current-context": "d", "contexts": [CONTEXT]}, "invalid configuration: context was not found for specified context: d"),
+        ({"current-context": "d"}, "invalid configuration: context was not found for specified context: d"),
+        (
+            ["x"],
+            "invalid configuration: no configuration has been provided, try setting KUBERNETES_MASTER environment variable",
+        ),
+    ],
+)  # fmt: skip
+def test_kubeconfig_needs_a_server(tree, problem):
+    assert _kubeconfig_problem(orjson.dumps(tree)) == problem
+
+
+UNIT = "[Service]\nExecStart=/usr/bin/kubelet {}"
+
+
+@pytest.mark.parametrize(
+    ("unit", "command"),
+    [
+        ([UNIT.format("--v=2")], "/usr/bin/kubelet --v=2"),
+        ([UNIT.format("--v=2"), "ExecStart=", "ExecStart=/usr/bin/kubelet"], "/usr/bin/kubelet"),
+        (
+            ['Environment="A=--v=2" B=1', UNIT.format("$A --max-pods=${B} $C")],
+            "/usr/bin/kubelet --v=2 --max-pods=1",
+        ),
+        (["Environment='", UNIT.format("$A")], "/usr/bin/kubelet"),
+        (["EnvironmentFile=-/env", UNIT.format("$A $B $C")], "/usr/bin/kubelet --v=1 two"),
+        (["EnvironmentFile=-/none", UNIT.format("$A")], "/usr/bin/kubelet"),
+        ([UNIT.format("--v=2 \\\n --max-pods=1")], "/usr/bin/kubelet --v=2 --max-pods=1"),
+    ],
+)
+def test_command_of_a_unit(unit, command):
+    env = b"A=\"--v=1\"\n# B=1\n  #B=2\nB = 'two'\nC"
+    files = {"/env": env, BINARY: b""}
+    assert start_kubelet(files.get, unit, servers=[], has_runtime=True).command == command
+
+
+ENDPOINT = "--container-runtime-endpoint"
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ("", ""),
+        (f"{ENDPOINT}=unix:///run/containerd/containerd.sock", ""),
+        (f"{ENDPOINT}=unix:///var/run/containerd/containerd.sock", ""),
+        (f"{ENDPOINT}=unix:///x", 'endpoint \\"unix:///x\\"'),
+        ("--client-ca-file=/ca", ""),
+        ("--client-ca-file=/none", "unable to load client CA file /none: open /none: no such file"),
+        ("--no-such", "unknown flag: --no-such"),
+        ("-v=2 word", ""),
+        ("--config /none", "failed to read kubelet config file"),
+        ("--kubeconfig /none --bootstrap-kubeconfig=/b", "unable to load bootstrap kubeconfig: stat /b: no such"),
+        ("--kubeconfig=/none", "unable to load bootstrap kubeconfig: stat : no such"),
+        ("--kubeconfig /ca", "no configuration has been provided"),
+    ],
+)  # fmt: skip
+def test_problem_of_a_command(words, problem):
+    files = {BINARY: b"", "/ca": b"[]"}
+    found = start_kubelet(files.get, [UNIT.format(words)], servers=[], has_runtime=True)
+    assert problem in found.problem
+    assert bool(found.problem) is bool(problem)
+    without = start_kubelet(files.get, [UNIT.format("")], servers=[], has_runtime=False)
+    assert 'endpoint \\"unix:///run/containerd/containerd.sock\\"' in without.problem
+
+
+@pytest.mark.parametrize(
+    ("address", "is_reached"),
+    [
+        ("https://a", True),
+        ("https://a:443/", True),
+        ("https://A:443", True),
+        ("http://a:443", False),
+        ("https://a:444", False),
+        ("https://b", False),
+        ("https://a:x", False),
+    ],
+)
+def test_address_of_an_api_server(address, is_reached):
+    tree = {"current-context": "c", "contexts": [CONTEXT]}
+    tree["clusters"] = [{"name": "k", "cluster": {"server": address}}]
+    files = {BINARY: b"", "/k": orjson.dumps(tree)}
+    unit = [UNIT.format("--kubeconfig=/k")]
+    result = start_kubelet(files.get, unit, servers=["https://a:443"], has_runtime=True)
+    assert (result.state, result.unreachable) == (("running", "") if is_reached else ("cut-off", address))

@@ -6,6 +6,7 @@ import pytest
 
 from mockube.component_base.clock import ClusterClock, RealClock, SteppedClock
 from mockube.container_runtime.process_port import LOOPBACK, ProcessPort
+from mockube.kubelet.probes import http2_get
 from mockube.kubelet.probes.prober import HandlerResult, ProbeTarget, run_handler
 from tests.support.event_loop import yield_to_loop
 from tests.support.server.webhook_server import credentials
@@ -259,3 +260,48 @@ async def test_sleep_hook_ends_at_its_limit():
     clock.advance(2)
     output = "container terminated before sleep hook finished"
     assert await running == HandlerResult(success=False, output=output)
+
+
+@pytest.mark.parametrize(
+    ("index", "status"), [(8, 200), (9, 204), (10, 206), (11, 304), (12, 400), (13, 404), (14, 500)]
+)
+def test_status_of_the_static_table_of_http2(index, status):
+    assert http2_get._status(bytes([0x80 | index])) == status
+    for no_status in (7, 15):
+        with pytest.raises(ValueError, match="malformed HTTP response"):
+            http2_get._status(bytes([0x80 | no_status]))
+
+
+@pytest.mark.parametrize(
+    ("block", "status"),
+    [
+        (b"\x48\x03404", 404),
+        (b"\x08\x03404", 404),
+        (b"\x18\x03503x", 503),
+        (b"\x20\x88", 200),
+        (b"\x3f\xe1\x1f\x20\x88", 200),
+        (b"\x08\x82\x10\x01", 200),
+        (b"\x08\x043045", 304),
+        (b"", None),
+        (b"\x08", None),
+        (b"\x47\x03404", None),
+        (b"\x08\x03a04", None),
+        (b"\x08\x02\xb9\xb9", None),
+        (b"\x08\x00", None),
+        (b"\x3f\xe1", None),
+    ],
+)
+def test_status_of_a_block_of_headers(block, status):
+    if status is not None:
+        assert http2_get._status(block) == status
+        return
+    with pytest.raises(ValueError, match="malformed HTTP response"):
+        http2_get._status(block)
+
+
+@pytest.mark.parametrize(
+    ("flags", "payload"),
+    [(0, b"\x88"), (0x8, b"\0\x88"), (0x20, b"12345\x88"), (0x28, b"\x0012345\x88")],
+)
+def test_headers_stand_after_padding_and_priority(flags, payload):
+    assert http2_get._block_of(flags, payload) == b"\x88"

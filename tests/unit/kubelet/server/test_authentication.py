@@ -3,6 +3,7 @@
 import pytest
 
 from mockube.component_base.clock import SteppedClock
+from mockube.kubelet.server import limits
 from mockube.kubelet.server.authentication import CACHED_SECONDS, KubeletUser, TokenAuthenticator
 
 ALICE = {"authenticated": True, "user": {"username": "alice", "groups": ["dev", "system:authenticated"]}}
@@ -48,3 +49,31 @@ async def test_review_is_cached_for_some_time():
     clock.advance(CACHED_SECONDS + 1)
     await authenticator.user_of("Bearer right")
     assert len(reviews.bodies) == 2
+
+
+async def test_user_whose_token_was_used_longest_ago_is_forgotten(monkeypatch):
+    monkeypatch.setattr(limits, "MAX_DECISIONS", 2)
+    reviews, clock = Reviews(), SteppedClock()
+    authenticator = TokenAuthenticator(reviews, clock)
+    for token in ("a", "b", "c", "a", "c"):
+        await authenticator.user_of(f"Bearer {token}")
+    assert len(reviews.bodies) == 4
+
+
+@pytest.mark.parametrize(
+    ("status", "user"),
+    [
+        (ALICE, KubeletUser("alice", ("dev", "system:authenticated"))),
+        ({"authenticated": True}, KubeletUser("", ())),
+        ({"authenticated": False, "user": {"username": "alice"}}, None),
+        (None, None),
+    ],
+)
+async def test_user_of_a_review(status, user):
+    reviews = Reviews()
+    reviews.raw = lambda *_, **__: answered({} if status is None else {"status": status})
+    assert await TokenAuthenticator(reviews, SteppedClock()).user_of("Bearer x") == user
+
+
+async def answered(value):
+    return value

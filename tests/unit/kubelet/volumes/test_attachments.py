@@ -1,11 +1,14 @@
 """A pod waits until its volumes are attached to its node."""
 
+from types import SimpleNamespace
+
 import pytest
 from msgspec.structs import replace
 
 from mockube.client.component_helpers.volumes import attachment_name
 from mockube.container_runtime.config.environment import References
 from mockube.kubelet.pod_lifecycle.pod import MOUNT_TIMEOUT
+from mockube.kubelet.volumes.attachments import unattached_volumes
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 DISK = {"metadata": {"name": "pv"}, "spec": {"csi": {"driver": "d.example.com", "volumeHandle": "h"}}}
@@ -65,3 +68,32 @@ def test_volume_that_is_not_attached_in_time_is_reported():
         "failed to process volumes=[]: context deadline exceeded"
     )
     assert {event.message for event in simulated.events} == {expected}
+
+
+EPHEMERAL = {"ephemeral": {"volumeClaimTemplate": {}}}
+OTHER = {"attachment": {"status": {}}}
+
+
+def storage_of(objects, *, attaches_volumes=True):
+    return SimpleNamespace(cached_object=objects.cached_object, attaches_volumes=attaches_volumes)
+
+
+@pytest.mark.parametrize(
+    ("source", "storage", "unattached"),
+    [
+        ({}, {}, ["v"]),
+        ({}, {"attachment": ATTACHED}, []),
+        ({}, {"attachment": {}}, ["v"]),
+        ({}, {"claim": None}, ["v"]),
+        ({}, {"volume": None}, ["v"]),
+        ({"emptyDir": {}}, {}, []),
+        (EPHEMERAL, {}, ["v"]),
+    ],
+)
+def test_volumes_that_are_not_attached_yet(source, storage, unattached):
+    tree = user(**source)
+    objects = storage_of(context(**storage).objects)
+    assert unattached_volumes(tree, objects) == unattached
+    assert unattached_volumes(tree, storage_of(objects, attaches_volumes=False)) == []
+    mounts_nothing = pod(container(), volumes=tree["spec"]["volumes"])
+    assert unattached_volumes(mounts_nothing, objects) == []

@@ -1,10 +1,14 @@
 """A pod waits for a volume that its node lacks: a host path of another type, a local volume, a CSI driver."""
 
+from types import SimpleNamespace
+
 import pytest
 from msgspec.structs import replace
 
+from mockube.client.component_helpers.volumes import SIMULATED_PROVISIONERS
 from mockube.container_runtime.config.environment import References
 from mockube.kubelet.volumes.host_paths import HOST_PATHS, path_type
+from mockube.kubelet.volumes.node_volumes import lacking_volumes
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 
 SETUP = 'MountVolume.SetUp failed for volume "v" : '
@@ -136,3 +140,57 @@ def test_persistent_volume_needs_its_path(source, message):
     simulated = SimulatedPod(claimed, context=context(storage))
     assert events(simulated) == ([message] if message else [])
     assert simulated.phase == ("Pending" if message else "Running")
+
+
+def storage_of(objects, *, attaches_volumes=True):
+    return SimpleNamespace(cached_object=objects.cached_object, attaches_volumes=attaches_volumes)
+
+
+@pytest.mark.parametrize(
+    ("driver", "drivers", "node_drivers", "lacks"),
+    [
+        ("d.example.com", [], None, True),
+        ("d.example.com", [], [], True),
+        ("d.example.com", [], ["other"], True),
+        ("d.example.com", [], ["d.example.com"], False),
+        ("d.example.com", ["d.example.com"], None, False),
+        (next(iter(SIMULATED_PROVISIONERS)), [], None, False),
+    ],
+)
+def test_persistent_volume_needs_its_driver(driver, drivers, node_drivers, lacks):
+    storage = {
+        ("persistentvolumeclaims", "data"): {"spec": {"volumeName": "pv"}},
+        ("persistentvolumes", "pv"): {"metadata": {"name": "pv"}, "spec": {"csi": {"driver": driver}}},
+        **{("csidrivers", name): {"spec": {}} for name in drivers},
+    }
+    if node_drivers is not None:
+        storage["csinodes", "node-1"] = {"spec": {"drivers": [{"name": name} for name in node_drivers]}}
+    tree = user({"persistentVolumeClaim": {"claimName": "data"}})
+    objects = storage_of(context(storage).objects)
+    message = (
+        'MountVolume.MountDevice failed for volume "pv" : kubernetes.io/csi: attacher.MountDevice failed to create '
+        f"newCsiDriverClient: driver name {driver} not found in the list of registered CSI drivers"
+    )
+    assert lacking_volumes(tree, objects, lambda _: "") == ({"v": message} if lacks else {})
+    assert lacking_volumes(tree, objects, lambda _: "", ["v"]) == {}
+    assert lacking_volumes(tree, storage_of(objects, attaches_volumes=False), lambda _: "") == {}
+    mounts_nothing = pod(container(), volumes=tree["spec"]["volumes"])
+    assert lacking_volumes(mounts_nothing, objects, lambda _: "") == {}
+
+
+@pytest.mark.parametrize(
+    "storage",
+    [
+        {},
+        {("persistentvolumeclaims", "data"): {"spec": {}}},
+        {("persistentvolumeclaims", "data"): {"spec": {"volumeName": "pv"}}},
+        {
+            ("persistentvolumeclaims", "data"): {"spec": {"volumeName": "pv"}},
+            ("persistentvolumes", "pv"): {"spec": {"nfs": {}}},
+        },
+    ],
+)
+def test_claim_without_a_known_volume_lacks_nothing(storage):
+    tree = user({"persistentVolumeClaim": {"claimName": "data"}})
+    objects = storage_of(context(storage).objects)
+    assert lacking_volumes(tree, objects, lambda _: "") == {}
