@@ -128,9 +128,12 @@ def run_forked(work: Work) -> Outcome:
                 traceback.print_exc()
             finally:
                 os._exit(0)
-        os.waitpid(child, 0)
+        # A mutant may stop itself, and then gets no signal of a limit.
+        _, status = os.waitpid(child, os.WUNTRACED)
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
+        if os.WIFSTOPPED(status):
+            os.waitpid(child, 0)
         file.seek(0)
         lines = file.read().splitlines()
     outcomes = [msgspec.json.decode(line, type=Outcome) for line in lines]

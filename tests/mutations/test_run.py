@@ -19,6 +19,11 @@ def test_subject():
             break
     assert subject.is_right
 
+@pytest.mark.kills("stops itself")
+def test_that_stops_a_process():
+    if subject.stops:
+        os.kill(0, signal.SIGSTOP)
+
 @pytest.mark.kills("leaves a process")
 def test_that_starts_a_process():
     if not subject.is_tidy and not os.fork():
@@ -43,7 +48,7 @@ def change(name, value):
 
 mutants = [
     Mutant("nothing", lambda: None), Mutant("fails", change("is_right", False)), Mutant("loops", change("ends", False)),
-    Mutant("leaves a process", change("is_tidy", False)),
+    Mutant("leaves a process", change("is_tidy", False)), Mutant("stops itself", change("stops", True)),
 ]
 outcomes = []
 subject_of_run = run.MarkedTests(mutants, [mutant.name for mutant in mutants], every_test=True)
@@ -58,7 +63,7 @@ for each in outcomes:
 @pytest.mark.slow
 def test_test_that_does_not_end_is_told_from_one_that_fails_and_from_slow_ones(tmp_path):
     """The last test needs more CPU time than that by which a fast one may be longer on a mutant."""
-    (tmp_path / "subject.py").write_text("is_right = ends = is_tidy = True\n")
+    (tmp_path / "subject.py").write_text("is_right = ends = is_tidy = True\nstops = False\n")
     (tmp_path / "pytest.ini").write_text(
         "[pytest]\nmarkers = kills\nasyncio_default_fixture_loop_scope = function\n"
     )
@@ -72,9 +77,10 @@ def test_test_that_does_not_end_is_told_from_one_that_fails_and_from_slow_ones(t
         timeout=60,
         check=False,
     )
-    assert run.stdout.splitlines()[-4:] == [
+    assert run.stdout.splitlines()[-5:] == [
         "nothing False True ",
         "fails True True test_subject",
         "loops True False test_subject",
         "leaves a process True True test_that_starts_a_process",
+        "stops itself True False test_that_stops_a_process",
     ], run.stdout + run.stderr
