@@ -43,7 +43,6 @@ async def older_cluster():
         yield cluster
 
 
-@pytest.mark.thorough
 async def test_new_autoscaler_acts_at_once(cluster):
     await cluster.deploy(replicas=7)
     await cluster.autoscale()
@@ -52,7 +51,6 @@ async def test_new_autoscaler_acts_at_once(cluster):
     assert (await cluster.status())["observedGeneration"] == 1
 
 
-@pytest.mark.thorough
 async def test_changed_autoscaler_acts_at_once(cluster):
     await cluster.deploy(replicas=7)
     await cluster.autoscale()
@@ -75,7 +73,6 @@ async def test_autoscaler_with_other_labels_waits_for_sync_period(cluster):
     assert await cluster.scale() == 5
 
 
-@pytest.mark.thorough
 async def test_older_autoscaler_acts_after_sync_period(older_cluster):
     cluster = older_cluster
     await cluster.deploy(replicas=7)
@@ -92,7 +89,6 @@ async def test_older_autoscaler_acts_after_sync_period(older_cluster):
     assert status["lastScaleTime"] == format_time(cluster.clock.now())
 
 
-@pytest.mark.thorough
 async def test_target_with_0_replicas_is_not_scaled(cluster):
     await cluster.deploy(replicas=0)
     await cluster.autoscale()
@@ -102,7 +98,6 @@ async def test_target_with_0_replicas_is_not_scaled(cluster):
     assert await cluster.events() == []
 
 
-@pytest.mark.thorough
 async def test_cpu_scales_up_at_once_and_down_after_five_minutes(cluster):
     await serve_metrics(cluster.server)
     await cluster.deploy()
@@ -142,7 +137,6 @@ async def test_cpu_scales_up_at_once_and_down_after_five_minutes(cluster):
     )
 
 
-@pytest.mark.thorough
 async def test_unchanged_autoscaler_is_not_written(cluster):
     await cluster.deploy()
     await cluster.autoscale()
@@ -188,7 +182,6 @@ async def test_unscalable_targets_set_condition(cluster):
         assert ("Warning", "FailedGetScale", problem) in await cluster.events()
 
 
-@pytest.mark.thorough
 async def test_custom_resource_is_scaled_by_its_scale(cluster):
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
@@ -222,7 +215,6 @@ async def test_custom_resource_is_scaled_by_its_scale(cluster):
     assert ("Warning", "SelectorRequired", "selector is required") in await cluster.events()
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("selector", "problem"),
     [
