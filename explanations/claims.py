@@ -23,7 +23,8 @@ from .commands import why_object
 from .explanation import Evidence, Explanation, Origin, Remedy, no_problem, unknown
 from .facts import Facts
 from .records import find_events
-from .volumes import CLASSES, VOLUMES, claim_names
+from .remedies import MERGE, patched
+from .volumes import CLASSES, VOLUMES, claim_names, missing_class
 
 _EVENTS: Final = (
     "ProvisioningFailed",
@@ -53,17 +54,16 @@ def explain_claim(claim: ReadOnlyTree, facts: Facts) -> Explanation:
     class_name = storage_class_name(claim)
     if not class_name:
         return _from_volumes(claim, class_name, [state, *events], facts)
-    if facts.is_missing(CLASSES, "", class_name):
+    if absent := missing_class(claim, facts):
         volumes = _from_volumes(claim, class_name, [state, *events], facts)
         return replace(
             volumes,
-            cause=f"the StorageClass {class_name} does not exist, and {volumes.cause}",
-            remedies=[Remedy(text=f"Create the StorageClass {class_name}."), *volumes.remedies],
-            origins=[
-                Origin.named("storage.k8s.io/v1", "StorageClass", "", class_name),
-                Origin.of(claim, "spec", "storageClassName"),
-            ],
+            cause=f"{absent.cause}, and {volumes.cause}",
+            remedies=[*absent.remedies, *volumes.remedies],
+            origins=absent.origins,
         )
+    if facts.is_missing(CLASSES, "", class_name):  # volumes have it nevertheless
+        return _from_volumes(claim, class_name, [state, *events], facts)
     return _by_class(claim, class_name, [state, *events], facts)
 
 
@@ -192,7 +192,8 @@ def _from_volumes(claim: ReadOnlyTree, name: str, evidence: Sequence[Evidence], 
         if storage_class_name(volume) == name and not volume["spec"].get("claimRef")
     ]
     large = [volume for volume in free if not capacity(volume) < request(claim)]
-    needed = request(claim)
+    needed, modes = request(claim), {*claim["spec"].get("accessModes", ())}
+    fitting = [volume for volume in large if modes <= {*volume["spec"].get("accessModes", ())}]
     if not free:
         cause = (
             f"no free PersistentVolume has the class {name!r}"
@@ -201,13 +202,34 @@ def _from_volumes(claim: ReadOnlyTree, name: str, evidence: Sequence[Evidence], 
         )
     elif not large:
         cause = f"none of {len(free)} free PersistentVolumes of its class has {needed}"
+    elif not fitting:
+        return _other_modes(claim, large[0], evidence)
     else:
         return unknown(
-            f"{len(large)} free PersistentVolumes of its class are large enough; their modes, labels or nodes may not fit",
+            f"{len(fitting)} free PersistentVolumes of its class are large enough and have its access modes; their labels or nodes may not fit",
             *evidence,
         )
     return Explanation(
         cause=cause,
         evidence=evidence,
         remedies=[Remedy(text=f"Create a PersistentVolume of that class with at least {needed}.")],
+    )
+
+
+def _other_modes(claim: ReadOnlyTree, volume: ReadOnlyTree, evidence: Sequence[Evidence]) -> Explanation:
+    """Explain a claim by the access modes of a volume that would fit otherwise."""
+    needed, present = (", ".join(each["spec"].get("accessModes") or ()) for each in (claim, volume))
+    return Explanation(
+        cause=f"the PersistentVolume {meta.name(volume)} has the access modes {present}, and the claim needs {needed}",
+        evidence=evidence,
+        remedies=[
+            patched(
+                "Let the volume have them, if its storage can:",
+                volume,
+                {"spec": {"accessModes": [*claim["spec"]["accessModes"]]}},
+                media_type=MERGE,
+            ),
+            Remedy(text=f"Or create the claim anew with {present}."),
+        ],
+        origins=[Origin.of(claim, "spec", "accessModes"), Origin.of(volume, "spec", "accessModes")],
     )

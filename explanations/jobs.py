@@ -11,11 +11,11 @@ from mockube.component_base.counted import counted
 
 from .assumptions import assumed_evidence, assumed_remedies, assumed_text
 from .explanation import Evidence, Explanation, Origin, Remedy, no_problem, unknown, writes_question
-from .facts import Facts
+from .facts import EVENTS, Facts, event_time
 from .members import MAX_EXPLAINED, Members, related_of
 from .owners import JOBS
 from .pods import explain_pod
-from .records import condition_evidence, find_events, true_condition
+from .records import condition_evidence, event_evidence, find_events, true_condition
 from .refusals import refusal_of
 from .remedies import MERGE, deleted, patched
 
@@ -91,6 +91,22 @@ def _failed(job: ReadOnlyTree, failed: ReadOnlyTree, facts: Facts) -> Explanatio
         )
     last = f": {explained[-1][1].cause}" if explained else ""
     rule = _RULES.get(reason or "")
+    if reason == "DeadlineExceeded" and (stopped := _never_ran(job, facts)):
+        return replace(
+            stopped,
+            cause=f"the Job has failed, {reason}: {message}: {stopped.cause}",
+            evidence=[condition_evidence(failed), *stopped.evidence],
+            remedies=[
+                Remedy(
+                    text=f"A Job that has ended does not start again: make one that replaces {meta.name(job)}."
+                ),
+                *(
+                    each
+                    for each in stopped.remedies
+                    if each.request is None or each.request.name != meta.name(job)
+                ),
+            ],
+        )
     return Explanation(
         cause=f"the Job has failed, {reason}: {message}{last}",
         evidence=[
@@ -108,6 +124,34 @@ def _failed(job: ReadOnlyTree, failed: ReadOnlyTree, facts: Facts) -> Explanatio
         ],
         related=related_of(explained),
     )
+
+
+def _never_ran(job: ReadOnlyTree, facts: Facts) -> Explanation | None:
+    """Explain a Job in whose time no pod ran: it may have none, the server refused them, or the last one waited until its end."""
+    if not job["spec"].get("parallelism", 1):
+        return _without_parallelism(job)
+    if refused := Members(job, facts).creation_failure(1):
+        return refused
+    created = find_events(job, facts, ("SuccessfulCreate",), limit=1)
+    name = created[0].text.removeprefix("Created pod: ") if created else ""
+    waited = [
+        event
+        for event in facts.list(EVENTS, meta.namespace(job))
+        if (event.get("involvedObject") or {}).get("name") == name and event.get("reason") in _WAITED
+    ]
+    if not waited:
+        return None
+    last = event_evidence(max(waited, key=event_time))
+    return Explanation(
+        cause=f"its pod {name} had not run: {last.text}",
+        evidence=[last, _counts(job)],
+        remedies=[Remedy(text=f"Correct the template, in a Job that replaces {meta.name(job)}.")],
+        origins=[Origin.of(job, "spec", "template")],
+    )
+
+
+_WAITED: Final = ("FailedScheduling", "Failed", "FailedMount", "FailedCreatePodSandBox")
+"""The reasons of Events about pods whose containers do not start."""
 
 
 class _Rule(NamedTuple):
@@ -199,13 +243,17 @@ def _running(job: ReadOnlyTree, facts: Facts) -> Explanation:
 def _without_pods(job: ReadOnlyTree, members: Members, facts: Facts) -> Explanation:
     parallelism = job["spec"].get("parallelism", 1)
     if not parallelism:
-        return Explanation(
-            cause="the Job has no pods, because spec.parallelism is 0",
-            evidence=[Evidence(text="spec.parallelism is 0", source="spec.parallelism"), _counts(job)],
-            remedies=[patched("Let it run:", job, {"spec": {"parallelism": 1}})],
-            origins=[Origin.of(job, "spec", "parallelism")],
-        )
+        return _without_parallelism(job)
     return members.creation_failure(parallelism) or _between_pods(job, members, facts)
+
+
+def _without_parallelism(job: ReadOnlyTree) -> Explanation:
+    return Explanation(
+        cause="the Job has no pods, because spec.parallelism is 0",
+        evidence=[Evidence(text="spec.parallelism is 0", source="spec.parallelism"), _counts(job)],
+        remedies=[patched("Let it run:", job, {"spec": {"parallelism": 1}})],
+        origins=[Origin.of(job, "spec", "parallelism")],
+    )
 
 
 def _between_pods(job: ReadOnlyTree, members: Members, facts: Facts) -> Explanation:

@@ -7,17 +7,18 @@ from msgspec.structs import replace
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.groups import PODS
+from mockube.apimachinery.quantity import parse as parse_quantity
 from mockube.apimachinery.timestamps import parse_time
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.counted import counted
 
 from .assumptions import assumed_evidence, assumed_remedies, assumed_text
-from .explanation import Evidence, Explanation, ObjectName, Related, unknown
+from .explanation import Evidence, Explanation, ObjectName, Related, Remedy, unknown
 from .facts import Facts
-from .owners import template_origin
+from .owners import template_change, template_origin
 from .pods import RECENT, explain_pod
 from .records import condition_evidence, find_events, true_condition
-from .refusals import in_cluster, refusal_of
+from .refusals import Bound, in_cluster, refusal_of
 
 MAX_EXPLAINED: Final = 3
 """The pods that are explained one by one: those of a workload mostly wait for the same thing."""
@@ -121,14 +122,38 @@ class Members:
         if not evidence:
             return None
         namespace = meta.namespace(self.owner)
-        refusal = in_cluster(refusal_of(_said_by_server(evidence[0].text), namespace), namespace, self._facts)
+        message, missing = _said_by_server(evidence[0].text), max(1, replicas - len(self.pods))
+        refusal = in_cluster(refusal_of(message, namespace, count=missing), namespace, self._facts)
         of_template = [template_origin(self.owner, self._facts, *refusal.field)] if refusal.field else []
         return Explanation(
             cause=f"{len(self.pods)} of {replicas} pods exist: {refusal.text}",
             evidence=[*evidence, *refusal.evidence, *self._other_pods()],
-            remedies=refusal.remedies,
+            remedies=[*self._bounded(refusal.bound), *refusal.remedies],
             origins=[*refusal.origins, *of_template],
         )
+
+    def _bounded(self, bound: Bound | None) -> Iterator[Remedy]:
+        """Yield the change of the first container that does not keep a bound."""
+        if bound is None:
+            return
+        for container in self.owner["spec"]["template"]["spec"]["containers"]:
+            resources = container.get("resources") or {}
+            value = (resources.get(bound.field) or {}).get(bound.resource)
+            if value and bound.is_kept(value):
+                continue
+            changes = {bound.field: {bound.resource: bound.amount}}
+            requested = (resources.get("requests") or {}).get(bound.resource)
+            if not bound.is_least and requested and parse_quantity(bound.amount) < parse_quantity(requested):
+                changes["requests"] = {bound.resource: bound.amount}
+            flags = [f"--{field}={bound.resource}={bound.amount}" for field in changes]
+            yield template_change(
+                self.owner,
+                self._facts,
+                f"Set {bound.field}.{bound.resource} of the container {container['name']} to {bound.amount}",
+                {"containers": [{"name": container["name"], "resources": changes}]},
+                command=("set resources", f"--containers={container['name']}", *flags),
+            )
+            return
 
     def _failed_creation(self) -> Sequence[Evidence]:
         """Return the newest Event about a failed creation, unless a later one succeeded."""

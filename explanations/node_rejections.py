@@ -149,7 +149,10 @@ def untolerated_taint(pod: PodInfo, node: NodeInfo) -> ReadOnlyTree | None:
 
 
 def is_reserved(pod: PodInfo, node: NodeInfo) -> bool:
-    """Return whether a node keeps the pod out as one of the control plane."""
+    """Return whether a node keeps the pod out as one of the control plane, whose label the pod does not select."""
+    keys = {each["key"] for term in _required_terms(pod) for each in term.get("matchExpressions") or ()}
+    if TAINT_CONTROL_PLANE in keys | {*(pod.spec.get("nodeSelector") or ())}:
+        return False
     taints = [each for each in node.taints if each["key"] == TAINT_CONTROL_PLANE]
     return find_untolerated_taint(pod.spec, taints, ("NoSchedule", "NoExecute")) is not None
 

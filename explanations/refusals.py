@@ -1,5 +1,6 @@
 """What refused a request, from the message of the server: a quota, a policy, a webhook, a rule of the kind."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
@@ -28,6 +29,21 @@ _PRIORITY: Final = 1000
 POLICY_VERSION: Final = "admissionregistration.k8s.io/v1"
 
 
+class Bound(Struct, frozen=True, kw_only=True):
+    """An amount of a resource that the containers of a pod have to keep."""
+
+    field: str
+    """limits or requests."""
+    resource: str
+    amount: str
+    is_least: bool
+    """Whether they may have no less, or else no more."""
+
+    def is_kept(self, value: str) -> bool:
+        has, bound = parse_quantity(value), parse_quantity(self.amount)
+        return not has < bound if self.is_least else not bound < has
+
+
 class Refusal(Struct, frozen=True, kw_only=True):
     """What refused a request, and what would let it pass."""
 
@@ -45,15 +61,20 @@ class Refusal(Struct, frozen=True, kw_only=True):
     evidence: Sequence[Evidence] = ()
     is_of_limits: bool = False
     """Whether a LimitRange of the namespace refused."""
+    bound: Bound | None = None
+    """What it demands of each container."""
     field: FieldPath = ()
     """The field of a pod's spec that names what refused it, or what it lacks."""
 
 
-def refusal_of(message: str, namespace: str) -> Refusal:
-    """Return what a message says; of a message of unknown form, the message itself."""
+def refusal_of(message: str, namespace: str, *, count: int = 1) -> Refusal:
+    """Return what a message says; of a message of unknown form, the message itself.
+
+    `count` is how many objects like the one that was refused are missing.
+    """
     for mark, read in _FORMS:
         if mark in message:
-            return read(message, namespace)
+            return _quota(message, namespace, count) if read is _quota else read(message, namespace)
     return Refusal(text=message)
 
 
@@ -63,7 +84,7 @@ def _quoted_after(message: str, mark: str, quote: str = '"') -> str:
     return rest.partition(quote)[2].partition(quote)[0] if quote in rest else ""
 
 
-def _quota(message: str, namespace: str) -> Refusal:
+def _quota(message: str, namespace: str, count: int = 1) -> Refusal:
     name, _, amounts = message.partition("exceeded quota: ")[2].partition(", ")
     return Refusal(
         text=f"the ResourceQuota {name} is exhausted: {amounts}",
@@ -71,21 +92,21 @@ def _quota(message: str, namespace: str) -> Refusal:
             Remedy(
                 text="What the quota counts:", command=kubectl("describe", "quota", name, namespace=namespace)
             ),
-            *_raised(name, namespace, amounts),
+            *_raised(name, namespace, amounts, count),
         ],
         origins=[Origin.named("v1", "ResourceQuota", namespace, name, "spec", "hard")],
     )
 
 
-def _raised(name: str, namespace: str, amounts: str) -> Iterator[Remedy]:
-    """Yield the change of a quota that lets the request pass: what is used and requested, of what it lacks."""
+def _raised(name: str, namespace: str, amounts: str, count: int) -> Iterator[Remedy]:
+    """Yield the change of a quota that lets so many requests pass: what is used and requested, of what it lacks."""
     parts = {
         part: dict(each.partition("=")[::2] for each in values.split(","))
         for part, _, values in (each.partition(": ") for each in amounts.split(", "))
     }
     try:
         hard = {
-            resource: str(parse_quantity(parts["used"][resource]) + parse_quantity(amount))
+            resource: str(sum([parse_quantity(amount)] * count, parse_quantity(parts["used"][resource])))
             for resource, amount in parts["requested"].items()
         }
     except (KeyError, QuantityError):  # of another form
@@ -283,6 +304,39 @@ def _limit_range(message: str, namespace: str) -> Refusal:
         ],
         is_of_limits=True,
         field=("containers",),
+        bound=_bound(message),
+    )
+
+
+def _bound(message: str) -> Bound | None:
+    """Return what a LimitRange demands of each container, if the message says so."""
+    found = _USAGE.search(message)
+    if found is None:
+        return None
+    is_least = found["bound"] == "minimum"
+    field = "requests" if is_least else "limits"
+    return Bound(field=field, resource=found["resource"], amount=found["amount"], is_least=is_least)
+
+
+_USAGE: Final = re.compile(
+    r"(?P<bound>maximum|minimum) (?P<resource>\S+) usage per Container is (?P<amount>[^\s,]+?)(?:,|\. )"
+)
+_OVER_LIMIT: Final = re.compile(
+    r'Invalid value: "(?P<amount>[^"]+)": must be less than or equal to (?P<resource>\S+) limit of (?P<limit>\S+)'
+)
+
+
+def _over_limit(message: str, namespace: str) -> Refusal:
+    found = _OVER_LIMIT.search(message)
+    if found is None:
+        return Refusal(text=message)
+    resource, amount = found["resource"], found["amount"]
+    return Refusal(
+        text=f"a container requests {amount} of {resource}, more than its limit of {found['limit']}, which a LimitRange gives to one without a limit of its own",
+        remedies=[Remedy(text="The limits:", command=kubectl("describe", "limitrange", namespace=namespace))],
+        is_of_limits=True,
+        field=("containers",),
+        bound=Bound(field="limits", resource=resource, amount=amount, is_least=True),
     )
 
 
@@ -311,5 +365,6 @@ _FORMS: Final[Sequence[tuple[str, Callable[[str, str], Refusal]]]] = (
     ("because it is being terminated", _terminating),
     ("usage per Container is ", _limit_range),
     ("usage per Pod is ", _limit_range),
+    ("must be less than or equal to ", _over_limit),
 )
 """The texts by which a form of message is known, and what reads it. Webhooks and policies come first: what they say may be any text."""

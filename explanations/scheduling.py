@@ -61,7 +61,8 @@ STORAGE: Final[Mapping[str, GroupResource]] = {
 SCHEDULED: Final = "PodScheduled"
 MAX_REMEDIES: Final = 6
 NO_NODES: Final = "the cluster has no nodes"
-PLACEMENT: Final = ("NodeName", "NodeAffinity", TAINTS)
+AFFINITY: Final = "NodeAffinity"
+PLACEMENT: Final = ("NodeName", AFFINITY, TAINTS)
 VOLUME_BINDING: Final = "VolumeBinding"
 
 
@@ -87,6 +88,12 @@ def explain_placement(pod: ReadOnlyTree, facts: Facts) -> Explanation:
             "no node should run its pod; why cannot be said without the right to list nodes and pods"
         )
     return snapshot.explain_placement()
+
+
+def explain_tainted(pod: ReadOnlyTree, facts: Facts) -> Explanation | None:
+    """Return which nodes do not run the pods of a DaemonSet only because of taints; None if there is none, or not all is known."""
+    snapshot = _Snapshot(pod, facts)
+    return snapshot.explain_tainted() if snapshot.is_complete else None
 
 
 def _gated(pod: ReadOnlyTree, gates: Sequence[str], facts: Facts) -> Explanation:
@@ -186,14 +193,16 @@ class _Snapshot:
         origins = [origin for each in claims for origin in each.origins]
         nearest = _nearest(info, snapshot.nodes, rejections)
         rejected = Rejected(pod=info, nodes=nearest, snapshot=snapshot, facts=self._facts)
-        if nearest and not _are_claims_rejected(found, rejections, self._claims):
+        cause = _cause(found, rejected, rejections)
+        if claims and _are_claims_rejected(found, rejections, self._claims):
+            # The scheduler names a claim that does not exist, but not one that is not bound.
+            cause += f"; {claims[0].cause}" if claims[0].subject.name not in cause else ""
+        elif nearest:
             remedies = [*_remedies(rejected, rejections)]
             origins = [*_origins(rejected, rejections)]
         verdicts = () if found.prefilter_rejection else [*_verdicts(rejected, rejections)]
         return Explanation(
-            cause=_cause(found, rejected, rejections) + _first_detail(verdicts)
-            if agrees
-            else _recorded_cause(recorded),
+            cause=cause + _first_detail(verdicts) if agrees else _recorded_cause(recorded),
             evidence=evidence,
             nodes=verdicts,
             remedies=remedies[:MAX_REMEDIES],
@@ -201,15 +210,39 @@ class _Snapshot:
             origins=origins[:MAX_ORIGINS],
         )
 
-    def explain_placement(self) -> Explanation:
+    def _placement(self) -> tuple[ClusterSnapshot, PodInfo, Mapping[str, Sequence[Rejection]]]:
+        """Return the nodes, and which plugins keep the pod of a DaemonSet from each."""
         snapshot = self._facts.memoized(("snapshot", bool(self._claims)), self._make)
+        info = PodInfo.of(PodView.of(self._pod), self._facts.gates)
+        return (
+            snapshot,
+            info,
+            {
+                name: [each for each in found if each.plugin in PLACEMENT]
+                for name, found in rejections_by_node(info, snapshot, DEFAULT_PROFILE).items()
+            },
+        )
+
+    def explain_tainted(self) -> Explanation | None:
+        """Return which nodes only taints keep free of a pod; None if no node is one of these."""
+        snapshot, info, rejections = self._placement()
+        tainted = [
+            node for node in snapshot.nodes if {each.plugin for each in rejections[node.name]} == {TAINTS}
+        ]
+        if not tainted:
+            return None
+        rejected = Rejected(pod=info, nodes=tainted, snapshot=snapshot, facts=self._facts)
+        plugin = PLUGINS[TAINTS]
+        return Explanation(
+            cause=f"{counted(len(tainted), 'node has', 'nodes have')} none, because of a taint that its pods do not tolerate: "
+            f"{tainted[0].name}: {plugin.detail(rejected)}",
+            remedies=[*plugin.remedies(rejected)],
+        )
+
+    def explain_placement(self) -> Explanation:
+        snapshot, info, rejections = self._placement()
         if not snapshot.nodes:
             return Explanation(cause=NO_NODES)
-        info = PodInfo.of(PodView.of(self._pod), self._facts.gates)
-        rejections = {
-            name: [each for each in found if each.plugin in PLACEMENT]
-            for name, found in rejections_by_node(info, snapshot, DEFAULT_PROFILE).items()
-        }
         nearest = _nearest(info, snapshot.nodes, rejections)
         if not rejections[nearest[0].name]:
             return unknown(
@@ -393,7 +426,13 @@ def _verdicts(rejected: Rejected, rejections: Mapping[str, Sequence[Rejection]])
     nodes = rejected.snapshot.nodes
     reserved = _reserved(rejected.pod, nodes)
     for node in sorted(
-        nodes, key=lambda node: (node.name in reserved, len(rejections[node.name]), node.name)
+        nodes,
+        key=lambda node: (
+            node.name in reserved,
+            len(rejections[node.name]),
+            _is_unselected(node, rejections),
+            node.name,
+        ),
     ):
         for rejection in rejections[node.name]:
             plugin = PLUGINS.get(rejection.plugin)
@@ -445,4 +484,10 @@ def _nearest(
     reserved = _reserved(pod, nodes)
     others = [node for node in nodes if node.name not in reserved]
     fewest = min((len(rejections[node.name]) for node in others), default=0)
-    return [node for node in others if len(rejections[node.name]) == fewest]
+    nearest = [node for node in others if len(rejections[node.name]) == fewest]
+    return sorted(nearest, key=lambda node: _is_unselected(node, rejections))
+
+
+def _is_unselected(node: NodeInfo, rejections: Mapping[str, Sequence[Rejection]]) -> bool:
+    """Return whether a pod does not select a node: those that it selects come before others that lack as much."""
+    return any(each.plugin == AFFINITY for each in rejections[node.name])

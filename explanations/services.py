@@ -112,13 +112,14 @@ def _selected(service: ReadOnlyTree, selector: ReadOnlyTree, facts: Facts) -> Ex
     explained = explain_first(unready, facts)
     pod, first = explained[0]
     subject = "its pod is not" if len(matching) == 1 else f"none of its {len(matching)} pods is"
+    port = _missing_port(service, matching, facts) or _undeclared_port(service, matching, facts)
     return Explanation(
         state=first.state if first.state != "NoProblem" else "Unknown",
-        cause=f"{subject} ready; {meta.name(pod)}: {first.cause}",
-        evidence=[source, *first.evidence],
+        cause=f"{subject} ready; {meta.name(pod)}: {first.cause}{f'; also, {port.cause}' if port else ''}",
+        evidence=[source, *first.evidence, *(port.evidence if port else ())],
         nodes=first.nodes,
-        remedies=first.remedies,
-        origins=first.origins,
+        remedies=[*first.remedies, *(port.remedies if port else ())],
+        origins=[*first.origins, *(port.origins if port else ())],
         related=related_of(explained),
     )
 

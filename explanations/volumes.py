@@ -24,6 +24,8 @@ CLAIMS: Final = GroupResource("", "persistentvolumeclaims")
 CLASSES: Final = GroupResource("storage.k8s.io", "storageclasses")
 VOLUMES: Final = GroupResource("", "persistentvolumes")
 _CLAIM: Final = "PersistentVolumeClaim"
+_NAMED: Final = 3
+"""The classes that a remedy names."""
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -62,17 +64,38 @@ def claim_problems(pod: ReadOnlyTree, facts: Facts) -> Iterator[Problem]:
         claim = facts.find(CLAIMS, namespace, name)
         phase = ((claim or {}).get("status") or {}).get("phase")
         if claim is not None and phase != "Bound" and not _waits_for_scheduler(pod, claim, facts):
+            absent = missing_class(claim, facts)
             yield Problem(
                 subject=subject,
-                cause=f"the PersistentVolumeClaim {name} is not bound: its phase is {phase}",
-                origins=[Origin(object=subject)],
+                cause=f"the PersistentVolumeClaim {name} is not bound: {absent.cause if absent else f'its phase is {phase}'}",
+                origins=[*(absent.origins if absent else ()), Origin(object=subject)],
                 remedies=[
+                    *(absent.remedies if absent else ()),
                     Remedy(
                         text="Why the claim is not bound:",
                         command=explanation_command(_CLAIM, namespace, name),
-                    )
+                    ),
                 ],
             )
+
+
+def missing_class(claim: ReadOnlyTree, facts: Facts) -> Problem | None:
+    """Return that the StorageClass of a claim does not exist; None if it exists, or a volume has it nevertheless."""
+    name = storage_class_name(claim)
+    if not name or claim["spec"].get("volumeName") or not facts.is_missing(CLASSES, "", name):
+        return None
+    if any(storage_class_name(volume) == name for volume in facts.list(VOLUMES)):
+        return None
+    names = [meta.name(each) for each in facts.list(CLASSES)]
+    similar = nearest(name, names) or ", or ".join(names[:_NAMED])
+    subject = ObjectName(kind="StorageClass", api_version="storage.k8s.io/v1", name=name)
+    other = [Remedy(text=f"Name one that exists, such as {similar}, in a new claim.")] if similar else []
+    return Problem(
+        subject=subject,
+        cause=f"the StorageClass {name} does not exist",
+        remedies=[*other, Remedy(text=f"Create the StorageClass {name}.")],
+        origins=[Origin(object=subject), Origin.of(claim, "spec", "storageClassName")],
+    )
 
 
 def _waits_for_scheduler(pod: ReadOnlyTree, claim: ReadOnlyTree, facts: Facts) -> bool:

@@ -37,7 +37,7 @@ from .members import Members
 from .owners import REPLICA_SETS
 from .records import find_condition, find_events, unobserved
 from .remedies import MERGE, deleted, patched, scaled
-from .scheduling import explain_placement
+from .scheduling import explain_placement, explain_tainted
 
 
 def scaled_to_zero(obj: ReadOnlyTree) -> Explanation:
@@ -271,7 +271,13 @@ def explain_daemon_set(daemon_set: ReadOnlyTree, facts: Facts) -> Explanation:
         )
     if updated < pod_count:
         return unknown(f"{updated} of {pod_count} pods are updated; the update goes on", counts)
-    return members.all_ready(_all_ready(pod_count), counts)
+    found = members.all_ready(_all_ready(pod_count), counts)
+    tainted = explain_tainted(_pod_of_template(daemon_set), facts)
+    if tainted is None:
+        return found
+    return replace(
+        found, cause=f"{found.cause}; {tainted.cause}", remedies=[*found.remedies, *tainted.remedies]
+    )
 
 
 def _all_ready(count: int) -> str:
@@ -296,12 +302,17 @@ _TOLERATED: Final = (
 
 def _no_nodes(daemon_set: ReadOnlyTree, counts: Evidence, facts: Facts) -> Explanation:
     """Explain a DaemonSet that reaches no node, by a pod of its template."""
+    found = explain_placement(_pod_of_template(daemon_set), facts)
+    return replace(found, evidence=[counts, *found.evidence])
+
+
+def _pod_of_template(daemon_set: ReadOnlyTree) -> ReadOnlyTree:
     template = daemon_set["spec"]["template"]
     spec = template["spec"]
     taints = _TOLERATED if spec.get("hostNetwork") else _TOLERATED[:-1]
     defaults = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in taints]
     reference = {"apiVersion": meta.api_version(daemon_set), "kind": "DaemonSet", "controller": True}
-    pod = {
+    return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
@@ -313,5 +324,3 @@ def _no_nodes(daemon_set: ReadOnlyTree, counts: Evidence, facts: Facts) -> Expla
         },
         "spec": {**spec, "tolerations": [*(spec.get("tolerations") or ()), *defaults]},
     }
-    found = explain_placement(pod, facts)
-    return replace(found, evidence=[counts, *found.evidence])

@@ -37,7 +37,7 @@ NO_CLASS = [
     "@ persistentvolumeclaim/data spec.storageClassName",
 ]
 CREATE = "- Create a PersistentVolume of that class with at least 2Gi."
-LARGE = "1 free PersistentVolumes of its class are large enough; their modes, labels or nodes may not fit"
+LARGE = "1 free PersistentVolumes of its class are large enough and have its access modes; their labels or nodes may not fit"
 NO_DEFAULT = "the claim names no StorageClass, and there is no default one; "
 NEW_CLAIM = "- Name a StorageClass in a new claim, or make one the default."
 NOT_MADE = "Unknown: the provisioner a.b/c has not made a volume: it does not run, or has not finished"
@@ -135,10 +135,28 @@ CLAIMS = {
     "a class that does not exist, and a volume that has it": (
         claim(**FAST),
         [volume("4Gi")],
+        [f"Unknown: {LARGE}"],
+    ),
+    "a class that does not exist, and one of a similar name": (
+        claim(**FAST),
+        [thing("StorageClass", "fastt", api_version="storage.k8s.io/v1", namespace="")],
         [
-            f"Unknown: the StorageClass fast does not exist, and {LARGE}",
+            "Explained: the StorageClass fast does not exist, and no free PersistentVolume has the class 'fast'",
+            "- Name one that exists, such as fastt, in a new claim.",
             "- Create the StorageClass fast.",
+            CREATE,
             *NO_CLASS,
+        ],
+    ),
+    "a volume with other access modes": (
+        claim(accessModes=["ReadWriteMany"], **FAST),
+        [volume("4Gi", accessModes=["ReadWriteOnce"])],
+        [
+            "Explained: the PersistentVolume disk has the access modes ReadWriteOnce, and the claim needs ReadWriteMany",
+            """- kubectl patch persistentvolume/disk --type=merge -p '{"spec":{"accessModes":["ReadWriteMany"]}}'""",
+            "- Or create the claim anew with ReadWriteOnce.",
+            "@ persistentvolumeclaim/data spec.accessModes",
+            "@ persistentvolume/disk spec.accessModes",
         ],
     ),
     "a volume of another claim is not free": (

@@ -297,6 +297,41 @@ def test_rule_that_failed_a_job_is_named_with_what_would_change_it(reason, field
     assert f"spec.{field}, in a Job that replaces j." in found.remedies[-1].text
 
 
+DEADLINE = condition("Failed", "True", "DeadlineExceeded", "m")
+
+
+def late(*objects, **spec):
+    job = thing(
+        "Job",
+        "j",
+        api_version="batch/v1",
+        spec={"activeDeadlineSeconds": 5, "template": {"spec": {"containers": []}}, **spec},
+        status={"conditions": [DEADLINE]},
+    )
+    return explained(job, *objects)
+
+
+def test_job_whose_deadline_passed_without_a_pod_is_not_given_more_time():
+    found = late(parallelism=0)
+    assert found.cause == (
+        "the Job has failed, DeadlineExceeded: m: the Job has no pods, because spec.parallelism is 0"
+    )
+    assert origins(found) == [("Job/j", ("spec", "parallelism"))]
+    assert [each.text for each in found.remedies] == [
+        "A Job that has ended does not start again: make one that replaces j."
+    ]
+
+
+def test_job_whose_pod_waited_until_its_deadline_says_for_what():
+    job = thing("Job", "j", api_version="batch/v1")
+    created = event(job, "SuccessfulCreate", "Created pod: j-1")
+    waited = event({"metadata": {"uid": "x"}}, "FailedScheduling", "0/1 nodes are available")
+    waited["involvedObject"]["name"] = "j-1"
+    found = late(created, waited)
+    assert found.cause.endswith(": m: its pod j-1 had not run: 0/1 nodes are available")
+    assert origins(found) == [("Job/j", ("spec", "template"))]
+
+
 def test_deadline_of_the_jobs_of_a_cron_job_is_changed_there():
     owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "nightly", "uid": "1", "controller": True}
     job = thing(
@@ -383,10 +418,42 @@ def test_webhook_that_cannot_be_called_is_named_by_the_workload():
 
 def test_limit_range_that_refuses_pods_is_named():
     limits = thing("LimitRange", "small", spec={"limits": []})
-    found = refused(
-        'pods "db-0" is forbidden: maximum memory usage per Container is 1Mi, but limit is 2Mi', limits
-    )
+    found = refused('pods "db-0" is forbidden: maximum memory usage per Pod is 1Mi, but limit is 2Mi', limits)
     assert origins(found)[0] == ("LimitRange/small", ("spec", "limits"))
+
+
+MAXIMUM = "maximum memory usage per Container is 128Mi, but limit is 1Gi"
+MINIMUM = "minimum cpu usage per Container is 100m, but request is 50m"
+OVER_LIMIT = 'spec.containers[0].resources.requests: Invalid value: "100Mi": must be less than or equal to memory limit of 64Mi'
+
+
+@pytest.mark.parametrize(
+    ("message", "resources", "flags"),
+    [
+        (MAXIMUM, {"limits": {"memory": "1Gi"}}, "--limits=memory=128Mi"),
+        (
+            MAXIMUM,
+            {"limits": {"memory": "1Gi"}, "requests": {"memory": "1Gi"}},
+            "--limits=memory=128Mi --requests=memory=128Mi",
+        ),
+        (
+            MAXIMUM,
+            {"limits": {"memory": "1Gi"}, "requests": {"memory": "1Mi"}},
+            "--limits=memory=128Mi",
+        ),
+        (MAXIMUM.replace(", but limit is 1Gi", ".  No limit is specified"), {}, "--limits=memory=128Mi"),
+        (MINIMUM, {"requests": {"cpu": "50m"}}, "--requests=cpu=100m"),
+        (OVER_LIMIT, {"requests": {"memory": "100Mi"}}, "--limits=memory=100Mi"),
+    ],
+)
+def test_container_that_a_limit_range_refuses_is_changed(message, resources, flags):
+    kept = {"limits": {"memory": "128Mi", "cpu": "1"}, "requests": {"cpu": "1", "memory": "1Mi"}}
+    containers = [{"name": "kept", "resources": kept}, {"name": "c", "resources": resources}]
+    owner = {**STS, "spec": {**STS["spec"], "template": {"spec": {"containers": containers}}}}
+    found = explained(owner, event(owner, "FailedCreate", f'pods "db-0" is forbidden: {message}'))
+    assert found.remedies[0].command == (
+        f"kubectl -n default set resources statefulset/db --containers=c {flags}"
+    )
 
 
 def test_conversion_that_fails_names_its_definition_and_the_service():

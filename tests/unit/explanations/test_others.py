@@ -69,7 +69,7 @@ def volume(size="1Gi", **spec):
             claim(storageClassName="fast"),
             (storage_class(provisioner="kubernetes.io/no-provisioner"), volume("4Gi")),
             "Unknown",
-            "their modes, labels or nodes may not fit",
+            "their labels or nodes may not fit",
         ),
         (
             claim(storageClassName="fast"),

@@ -101,6 +101,7 @@ RAISE_QUOTA = [
     """- kubectl -n default patch resourcequota/small --type=merge -p '{"spec":{"hard":{"pods":"2"}}}'""",
     "@ resourcequota/small spec.hard",
 ]
+RAISE_FOR_TWO = [each.replace('"pods":"2"', '"pods":"3"') for each in RAISE_QUOTA]
 
 WORKLOADS = {
     "deployment: its controller has not seen the newest spec": (
@@ -214,12 +215,12 @@ WORKLOADS = {
     "replica set: similar events are combined": (
         replica_set(),
         [event(replica_set(), "FailedCreate", f"(combined from similar events): Error creating: {QUOTA}")],
-        [f"Explained: 0 of 2 pods exist: {SMALL}", *RAISE_QUOTA],
+        [f"Explained: 0 of 2 pods exist: {SMALL}", *RAISE_FOR_TWO],
     ),
     "replica set: a pod was created in the second in which one was refused": (
         replica_set(),
         [REFUSED, event(replica_set(), "SuccessfulCreate", "Created pod: web-1-0")],
-        [f"Explained: 0 of 2 pods exist: {SMALL}", *RAISE_QUOTA],
+        [f"Explained: 0 of 2 pods exist: {SMALL}", *RAISE_FOR_TWO],
     ),
     "replica set: a pod was created since one was refused": (
         replica_set(),
@@ -229,7 +230,7 @@ WORKLOADS = {
     "replica set: its condition is said before an Event": (
         replica_set({"conditions": [condition("ReplicaFailure", "True", "FailedCreate", QUOTA)]}),
         [event(replica_set(), "FailedCreate", "Error creating: another")],
-        [f"Explained: 0 of 2 pods exist: {SMALL}", *RAISE_QUOTA],
+        [f"Explained: 0 of 2 pods exist: {SMALL}", *RAISE_FOR_TWO],
     ),
     "replica set: no more pods than it should have are missing": (
         replica_set(),

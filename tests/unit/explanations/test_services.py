@@ -156,7 +156,7 @@ SERVICES = {
     ),
     "its pod is not ready": (
         service(),
-        [pod(status=BAD_IMAGE)],
+        [pod(status=BAD_IMAGE, container=ports(http=80))],
         [
             f"Explained: its pod is not ready; p: {NO_IMAGE}",
             "- kubectl -n default set image pod/p c=IMAGE",
@@ -164,9 +164,22 @@ SERVICES = {
             "@ pod/p spec.containers[c].image",
         ],
     ),
+    "its pod is not ready, and has no such port either": (
+        service(),
+        [pod(status=BAD_IMAGE, container=ports(web=80))],
+        [
+            f"Explained: its pod is not ready; p: {NO_IMAGE}; also, no container of its pods has a port named http, which is its targetPort",
+            "- kubectl -n default set image pod/p c=IMAGE",
+            "- mockube images resolve nginx",
+            lead_to("web"),
+            NAME_PORT,
+            "@ pod/p spec.containers[c].image",
+            *PORT_ORIGINS,
+        ],
+    ),
     "none of its pods is ready, and one of them says why": (
         service(),
-        [pod("a", status={"phase": "Pending"}), pod(status=BAD_IMAGE)],
+        [pod("a", status={"phase": "Pending"}), pod(status=BAD_IMAGE, container=ports(http=80))],
         [
             f"Explained: none of its 2 pods is ready; p: {NO_IMAGE}",
             "- kubectl -n default set image pod/p c=IMAGE",

@@ -54,6 +54,7 @@ CLAIM_GONE = waiting(message='persistentvolumeclaim "data" not found', **volume_
 CLAIM_WAITS = waiting(message="pod has unbound immediate PersistentVolumeClaims", **volume_of())
 WHY_CLAIM = "- mockube why persistentvolumeclaim/data -n default"
 
+UNBOUND = "Explained: no node can take the pod: pod has unbound immediate PersistentVolumeClaims; the PersistentVolumeClaim data is not bound"
 PODS = {
     "gates": (
         waiting(schedulingGates=GATES),
@@ -163,8 +164,20 @@ PODS = {
         CLAIM_WAITS,
         [node_of(), claim(), storage_class("Immediate")],
         [
-            "Explained: no node can take the pod: pod has unbound immediate PersistentVolumeClaims",
+            f"{UNBOUND}: its phase is Pending",
             WHY_CLAIM,
+            "@ persistentvolumeclaim/data",
+        ],
+    ),
+    "the class of a claim does not exist": (
+        CLAIM_WAITS,
+        [node_of(), claim()],
+        [
+            f"{UNBOUND}: the StorageClass fast does not exist",
+            "- Create the StorageClass fast.",
+            WHY_CLAIM,
+            "@ storageclass/fast",
+            "@ persistentvolumeclaim/data spec.storageClassName",
             "@ persistentvolumeclaim/data",
         ],
     ),

@@ -218,6 +218,37 @@ def test_daemon_set_without_nodes():
     assert explained(workload("DaemonSet")).state == "Unknown"
 
 
+RESERVED = node_of("cp", taints=[{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}])
+TOLERATE = """{"spec":{"template":{"spec":{"tolerations":[{"key":"node-role.kubernetes.io/control-plane","effect":"NoSchedule","operator":"Exists"}]}}}}"""
+
+
+def test_node_that_a_daemon_set_does_not_reach_for_a_taint_is_named_with_the_toleration():
+    owner = workload("DaemonSet", status={"desiredNumberScheduled": 1, "updatedNumberScheduled": 1})
+    found = explained(owner, *pods_of(owner, READY), RESERVED)
+    assert found.state == "NoProblem"
+    assert found.cause == (
+        "its pod is ready; 1 node has none, because of a taint that its pods do not tolerate: cp: "
+        "node-role.kubernetes.io/control-plane:NoSchedule"
+    )
+    assert TOLERATE in found.remedies[-1].command
+    tolerant = {"spec": {**TEMPLATE["spec"], "tolerations": [{"operator": "Exists"}]}}
+    owner = workload(
+        "DaemonSet",
+        template=tolerant,
+        status={"desiredNumberScheduled": 2, "updatedNumberScheduled": 2},
+    )
+    assert explained(owner, *pods_of(owner, READY, READY), RESERVED).cause == "all 2 pods are ready"
+
+
+def test_daemon_set_that_selects_the_control_plane_gets_the_toleration():
+    label = {"node-role.kubernetes.io/control-plane": ""}
+    selector = {"spec": {**TEMPLATE["spec"], "nodeSelector": label}}
+    node = node_of("cp", taints=RESERVED["spec"]["taints"], labels=label)
+    found = explained(workload("DaemonSet", template=selector), node, node_of("b"))
+    assert found.cause.endswith("; cp: node-role.kubernetes.io/control-plane:NoSchedule")
+    assert any(TOLERATE in each.command for each in found.remedies)
+
+
 def job(status=(), **spec):
     return workload("Job", api_version="batch/v1", status=status, **spec)
 
