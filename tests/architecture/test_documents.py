@@ -38,6 +38,12 @@ def test_front_page_is_short():
     assert len((ROOT / "README.md").read_text().split()) <= 1200
 
 
+def test_unreleased_part_of_changelog_is_short():
+    _before, unreleased = (ROOT / "CHANGELOG.md").read_text().split("\n## [")[:2]
+    assert unreleased.startswith("Unreleased]")
+    assert len(unreleased.split()) <= 2400
+
+
 @each_document
 def test_named_tests_exist(document):
     assert list(missing_tests(document.read_text(), ROOT)) == []
