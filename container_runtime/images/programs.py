@@ -34,8 +34,17 @@ class ProgramSet(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkno
     """Other sets whose programs belong to the set."""
     variants: Mapping[str, str] = field(default_factory=dict)
     """The sets that an image has instead, by the beginning of a part of its tag: `alpine` for 3.20-alpine3.20."""
+    folders: Mapping[str, str] = field(default_factory=dict)
+    """Which of them are in a folder, by its path, with other paths of the same folder after a space; * is all that are in no other one.
+
+    Nobody knows where the others are.
+    """
     is_open: bool = False
     """Whether images of the set have other programs, too."""
+
+
+Places = tuple[tuple[tuple[str, ...], frozenset[str]], ...]
+"""Folders, each by its paths, with the programs in them; those without a path are somewhere."""
 
 
 class ImagePrograms(Struct, frozen=True):
@@ -46,6 +55,11 @@ class ImagePrograms(Struct, frozen=True):
     """Whether it may have others."""
     lacks_system: bool = False
     """Whether it has no programs of a system, such as a shell, although it may have others."""
+    places: Places = ()
+
+    def folders(self, name: str) -> Iterator[tuple[str, ...]]:
+        """Yield the folders that have a program, each by its paths; one without a path if nobody knows where it is."""
+        return (paths for paths, names in self.places if name in names)
 
     def has(self, name: str) -> bool | None:
         """Return whether the image has a program; None if nobody knows.
@@ -106,14 +120,31 @@ def programs_of_image(images: ImageTable, image: str) -> ImagePrograms | None:
 
 @cache
 def _programs_of(items: tuple[str, ...], tag: str) -> ImagePrograms:
-    names: set[str] = set()
+    places: list[tuple[tuple[str, ...], frozenset[str]]] = []
     is_open = False
     for item in items:
         for each in _with_included(_variant(item, tag)):
             members = program_sets().get(each)
-            names |= {each} if members is None else set(members.programs.split())
+            places += [_place_of(each)] if members is None else _places_of(members)
             is_open |= each == OTHERS or (members is not None and members.is_open)
-    return ImagePrograms(frozenset(names - {OTHERS}), is_open, NO_SYSTEM in items)
+    names = frozenset[str]().union(*(names for _, names in places))
+    return ImagePrograms(names - {OTHERS}, is_open, NO_SYSTEM in items, tuple(places))
+
+
+def _place_of(item: str) -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return where a single program is: one in the root folder is known by its path only."""
+    folder, _, name = item.rpartition("/")
+    return ((folder,), frozenset([name])) if folder else ((), frozenset([item]))
+
+
+def _places_of(members: ProgramSet) -> Iterator[tuple[tuple[str, ...], frozenset[str]]]:
+    rest = frozenset(members.programs.split())
+    for paths, listed in members.folders.items():
+        names = rest if listed == OTHERS else frozenset(listed.split())
+        rest -= names
+        yield tuple(paths.split()), names
+    if rest:
+        yield (), rest
 
 
 def _variant(item: str, tag: str) -> str:

@@ -73,6 +73,9 @@ class _PresentFiles(FileSystem):
         self.__dict__ = files.__dict__  # The same files: what the command writes is there for the container.
         self._unknown_folders = unknown_folders
 
+    def hides(self, path: str) -> bool:
+        return super().hides(path) and not f"{path}/".startswith(self._unknown_folders)
+
     def may_exist(self, path: str) -> bool:
         if _URL.search(path):
             return False  # The pattern of a shell, as in curl http://web/?a=b; no image has such a folder.

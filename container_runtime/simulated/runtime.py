@@ -95,7 +95,7 @@ from .container_loads import ContainerLoads
 from .execution import InterruptiblePause, VolumeCharge, execute, in_container, run_to_end
 from .files.absent_objects import with_absent_objects
 from .files.cgroup_files import PATH as CGROUP
-from .files.mounts import file_system_of, shared_mounts, shared_volumes
+from .files.mounts import file_system_of, shared_mounts, shared_volumes, writable_paths
 from .files.writable import mounts_of
 from .handler_commands import HandlerRun, run_handler_command
 from .interactive import InteractiveRun
@@ -684,7 +684,8 @@ class SimulatedRuntime:
         host = commands.host_of(self._images, pod, container, references, run.started)
         host.memory = replay_memory(pod, container, host.memory_bytes)
         volumes = await self.files.volumes_after_init_containers(pod, container)
-        mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes) if volumes else {}
+        has_own = volumes or writable_paths(pod, container)
+        mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes) if has_own else {}
         mounts |= dict.fromkeys(predictions.changing_mounts(self._images, pod, container), OUTSIDE)
         if mounts:
             host.files = file_system_of(self._images, pod, container, references, mounts, is_partial=True)

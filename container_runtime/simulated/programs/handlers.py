@@ -116,6 +116,9 @@ class _KnownFiles(FileSystem):
     def _note_change(self) -> None:
         self.is_changed = True
 
+    def hides(self, path: str) -> bool:
+        return f"{path}/".startswith(self._folders) or super().hides(path)
+
     def may_exist(self, path: str) -> bool:
         if path.startswith(_OF_EVERY_CONTAINER):
             raise OutsideAnswer(path)

@@ -11,19 +11,19 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.behavior import RunBehavior, end_at_start
 from mockube.container_runtime.config.environment import References, environment_of
 from mockube.container_runtime.config.variables import expand_references
-from mockube.container_runtime.config.volumes import referenced_names, volume_kind
+from mockube.container_runtime.config.volumes import referenced_names
 from mockube.container_runtime.control_plane_flags import flag_problem
 from mockube.container_runtime.images.references import has_major
 from mockube.container_runtime.images.table import Image, ImageTable, Requirement
 from mockube.container_runtime.pod_script import Script
+from mockube.container_runtime.start_errors import NOT_STARTED, message_of_start
 
+from .hidden_servers import hidden_server, new_volumes, start_problem
 from .missing_files import is_absent, missing_file, names_needed_file
 from .wrong_options import names_options, wrong_option
 
 _SOME_VALUE: Final = b64encode(b"a value").decode()
 FindObject = Callable[[str], ReadOnlyTree | None]
-_NEW_VOLUMES: Final = ("emptyDir", "ephemeral", "persistentVolumeClaim")
-"""The kinds of volumes that contain only what containers of the cluster have written."""
 _SERVERS: Final = frozenset(
     ("mysqld", "mariadbd", "postgres", "mongod", "redis-server", "minio", "server", "start", "start-dev")
 )
@@ -89,7 +89,8 @@ def unmet_need(
 ) -> Requirement | None:
     """Return what keeps the program of a container from its start: a variable or a file that is missing, or a wrong option."""
     return (
-        unmet_requirement(images, pod, container, references)
+        hidden_server(images, pod, container)
+        or unmet_requirement(images, pod, container, references)
         or missing_file(images, pod, container, references)
         or wrong_option(images, pod, container, references)
     )
@@ -126,16 +127,10 @@ def _is_set(text: str, variables: Mapping[str, str]) -> bool:
 
 def _may_exist(path: str, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     """Return whether a volume may have a file that the server writes: one of another kind, or that an init container mounts."""
-    volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or ()}
-    prepared = {
-        mount["name"]
-        for other in pod["spec"].get("initContainers") or ()
-        for mount in other.get("volumeMounts") or ()
-    }
+    volumes = {volume["name"] for volume in pod["spec"].get("volumes") or ()}
     for mount in container.get("volumeMounts") or ():
         if path.startswith(f"{normpath(mount['mountPath'])}/") and mount["name"] in volumes:
-            is_new = volume_kind(volumes[mount["name"]]) in _NEW_VOLUMES
-            return not is_new or mount["name"] in prepared
+            return mount["name"] not in new_volumes(pod)
     return False
 
 
@@ -155,6 +150,10 @@ def end_of_entrypoint(
         return end_at_start(container, wrong.exit_code, wrong.logs)
     if image is None or is_scripted:
         return None
+    if (hidden := hidden_server(images, pod, container)) is not None:
+        if problem := start_problem(hidden):
+            return RunBehavior(seconds=0, exit_code=NOT_STARTED, start_error=message_of_start(problem))
+        return end_at_start(container, hidden.exit_code, hidden.logs)
     names = {entry["name"] for entry in container.get("env") or ()}
     names_file = not names.isdisjoint(_file_variables(image))
     reads_files = names_file or names_needed_file(images, container) or names_options(images, container)

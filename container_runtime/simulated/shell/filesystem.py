@@ -515,6 +515,13 @@ class FileSystem:
         """Return whether a path is that of an entry; the last component may be a symbolic link."""
         return self.knows(path)
 
+    def hides(self, path: str) -> bool:
+        """Return whether a volume hides what the image has at a path, and no program that is not simulated may have written there."""
+        is_hidden = f"{path}/".startswith(self._volumes) or (
+            self._has_mounts and self._find_mount(path) is not None
+        )
+        return is_hidden and self._unknown_file(path) is None
+
     def is_mounted(self, path: str) -> bool:
         """Return whether a path is in a volume."""
         volumes = () if self._places is None else self._places.volumes

@@ -1,14 +1,16 @@
 """The search for programs: those that are simulated, and scripts in files."""
 
 import re
+from collections.abc import Iterator
 from posixpath import join
 from typing import Final
 
 from mockube.container_runtime.behavior import NOT_FOUND
+from mockube.container_runtime.images.programs import ImagePrograms
 from mockube.container_runtime.start_errors import is_a_directory, no_such_file, not_executable, not_in_path
 
 from . import limits
-from .filesystem import NameTooLong
+from .filesystem import FileSystem, NameTooLong
 from .messages import WordedError
 from .process import Process, Program, UnknownProgram
 
@@ -101,7 +103,11 @@ def _is_too_long(process: Process) -> bool:
 def is_absent(process: Process, name: str) -> bool:
     """Return whether the container certainly has no program of a name or path, because its image and its files have none."""
     installed, files = process.host.installed, process.host.files
-    if installed is None or "$(" in name or name in installed.names:
+    if "$(" in name:
+        return False
+    if _is_hidden(process, name):
+        return True
+    if installed is None or name in installed.names:
         return False
     if name.startswith("-") and not files.is_mounted(process.path(name)):
         return True  # An option for a program that is not there.
@@ -116,6 +122,32 @@ def is_absent(process: Process, name: str) -> bool:
         return False
     folder, _, short_name = path.rpartition("/")
     return installed.has(short_name) is False if folder in _FOLDERS else not files.may_exist(path)
+
+
+def _is_hidden(process: Process, name: str) -> bool:
+    """Return whether volumes hide the folders of the image that have a program, and have none of its name themselves."""
+    installed, files = process.host.installed, process.host.files
+    if "/" in name:
+        path = files.resolve(process.path(name))
+        folder, _, short_name = path.rpartition("/")
+        paths = next((each for each in _folders(installed, short_name) if folder in each), (folder,))
+        return any(map(files.hides, paths)) and not any(
+            _has_file(files, f"{each}/{short_name}") for each in paths
+        )
+    folders = [*_folders(installed, name)]
+    if not folders or not all(any(map(files.hides, paths)) for paths in folders):
+        return False
+    searched = (process.environment.get("PATH") or DEFAULT_PATH).split(":")
+    return not any(_has_file(files, process.path(join(folder or ".", name))) for folder in searched)
+
+
+def _has_file(files: FileSystem, path: str) -> bool:
+    """Return whether a path has a file of a volume or with content; an empty one stands for a program of the image, which may be elsewhere."""
+    return files.knows(path) and (files.hides(path) or bool(files.entry(path).size))
+
+
+def _folders(installed: ImagePrograms | None, name: str) -> Iterator[tuple[str, ...]]:
+    return iter(()) if installed is None else installed.folders(name)
 
 
 def start_problem(process: Process) -> str:
