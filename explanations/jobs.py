@@ -11,7 +11,7 @@ from mockube.component_base.counted import counted
 
 from .assumptions import assumed_evidence, assumed_remedies, assumed_text
 from .explanation import Evidence, Explanation, Origin, Remedy, no_problem, unknown, writes_question
-from .facts import EVENTS, Facts, event_time
+from .facts import EVENTS, Facts
 from .members import MAX_EXPLAINED, Members, related_of
 from .owners import JOBS
 from .pods import explain_pod
@@ -141,13 +141,17 @@ def _never_ran(job: ReadOnlyTree, facts: Facts) -> Explanation | None:
     ]
     if not waited:
         return None
-    last = event_evidence(max(waited, key=event_time))
+    last = event_evidence(max(waited, key=_message_length))  # Others repeat a part of it.
     return Explanation(
         cause=f"its pod {name} had not run: {last.text}",
         evidence=[last, _counts(job)],
         remedies=[Remedy(text=f"Correct the template, in a Job that replaces {meta.name(job)}.")],
         origins=[Origin.of(job, "spec", "template")],
     )
+
+
+def _message_length(event: ReadOnlyTree) -> int:
+    return len(event.get("message") or "")
 
 
 _WAITED: Final = ("FailedScheduling", "Failed", "FailedMount", "FailedCreatePodSandBox")

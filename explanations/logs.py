@@ -27,7 +27,7 @@ _DNS_PORT: Final = 53
 _TIME: Final = re.compile(r"^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d\S*\s+(?!$)")
 _PROBLEM: Final = re.compile(
     r"error|emerg|fatal|panic|fail|denied|refused|forbidden|cannot|can't|could not|not found|no such|unable|invalid|timed? ?out"
-    r"|bad address|unknown",
+    r"|\bbad\b|unknown",
     re.IGNORECASE,
 )
 _RIGHT: Final = re.compile(
@@ -44,9 +44,10 @@ _UNKNOWN_HOST: Final = re.compile(
     re.IGNORECASE,
 )
 _NO_ANSWER: Final = re.compile(
-    r"timed? ?out|ETIMEDOUT|deadline exceeded|refused|ECONNREFUSED|no route to host|unreachable",
+    r"timed? ?out|ETIMEDOUT|deadline exceeded|refused|ECONNREFUSED|no route to host|unreachable|n['o]t connect|failed to connect",
     re.IGNORECASE,
 )
+_TIME_OUT: Final = re.compile(r"timed? ?out|ETIMEDOUT|deadline exceeded", re.IGNORECASE)
 _FILE: Final = re.compile(
     r"(?P<path>/[\w./-]+)?[^/]*(?P<problem>Permission denied|Read-only file system|Operation not permitted)"
 )
@@ -175,6 +176,8 @@ def _unknown_host(failure: _Failure, _: re.Match[str], facts: Facts) -> Reason |
 
 def _no_answer(failure: _Failure, _: re.Match[str], facts: Facts) -> Reason | None:
     """Explain a connection to a Service that the container names: policies refuse it, or the Service has no ready pod."""
+    if _UNKNOWN_HOST.search(failure.line):
+        return None
     source = peer_of(failure.pod)
     for service in _named_services(failure, facts):
         selector = service["spec"].get("selector") or {}
@@ -199,6 +202,17 @@ def _no_answer(failure: _Failure, _: re.Match[str], facts: Facts) -> Reason | No
             for port in _target_ports(service, pod):
                 if refusing := refusing_policies(_Policies(facts), source, peer_of(pod), port):
                     return _refused(failure, refusing, subject)
+        ports = ", ".join(map(str, _target_ports(service, pods[0])))
+        if ports and not _TIME_OUT.search(failure.line):
+            return failure.reason(
+                f"{subject}, which leads to the port {ports} of {meta.name(pods[0])}: no program listened there",
+                remedies=[
+                    Remedy(
+                        text=f"Change targetPort of the Service {meta.name(service)}, if its program listens at another port, or let this program try again."
+                    )
+                ],
+                origins=[Origin.of({"apiVersion": "v1", "kind": "Service", **service}, "spec", "ports")],
+            )
     return None
 
 

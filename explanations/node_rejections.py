@@ -269,16 +269,21 @@ def _label_origins(rejected: Rejected) -> Iterator[Origin]:
         yield Origin.of(rejected.node.node, "metadata", "labels", key)
 
 
+_LABELS_OF_KUBELETS: Final = frozenset({"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch"})
+"""The labels by which a kubelet says what its node is."""
+
+
 def _label_remedies(rejected: Rejected) -> Iterator[Remedy]:
     node, place = rejected.node, changed_in(rejected.tree)
     missing = _missing_labels(rejected.pod, node)
     if missing:
-        yield labelled(f"Label a node, such as {node.name}:", node.node, missing)
+        if not missing.keys() & _LABELS_OF_KUBELETS:
+            yield labelled(f"Label a node, such as {node.name}:", node.node, missing)
         change = {"nodeSelector": dict.fromkeys(missing)}
         yield template_change(rejected.tree, rejected.facts, "Or change spec.nodeSelector", change)
         return
     labels = _wanted_labels(rejected.pod, node)
-    if labels:
+    if labels and not labels.keys() & _LABELS_OF_KUBELETS:
         yield labelled(f"Label a node, such as {node.name}:", node.node, labels)
     yield Remedy(text=f"Change spec.affinity.nodeAffinity in {place}.")
 

@@ -193,3 +193,14 @@ def test_container_that_has_the_port_is_named():
         in said(failed(containers=two), line).cause
     )
     assert told(said(failed(), line))[0] == FAILED + line
+
+
+def test_port_at_which_no_program_listened_is_named():
+    pod = failed({"args": ["curl http://db"]})
+    found = told(said(pod, "curl: (7) Failed to connect to db port 80", DB, database()))
+    assert found[0].endswith(
+        "; it connects to the Service db, which leads to the port 5432 of db-0: no program listened there"
+    )
+    assert "@ service/db spec.ports" in found
+    line = "db:80: Name or service not known: could not connect"  # it has no address
+    assert told(said(pod, line, DB, database()))[0] == FAILED + line

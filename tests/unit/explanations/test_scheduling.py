@@ -290,3 +290,9 @@ def test_reason_that_most_nodes_have_comes_first():
     assert found.cause.startswith(
         "none of 2 nodes can take the pod: node(s) didn't match Pod's node affinity/selector (2), "
     )
+
+
+def test_name_of_a_node_is_not_given_to_another_one():
+    label = {"kubernetes.io/hostname": "gone"}
+    found = explained(waiting(recorded(UNSELECTED), nodeSelector=label), node_of("b"))
+    assert [each.text for each in found.remedies] == ["Change spec.nodeSelector, in a Pod that replaces web."]
