@@ -28,6 +28,7 @@ from mockube.container_runtime.load import NO_LOAD, RunLoad
 from mockube.container_runtime.pod_script import Script, script_of
 from mockube.container_runtime.port_probe import REFUSED, PortAnswer, PortProbe
 from mockube.container_runtime.simulation_values import FAIL
+from mockube.container_runtime.start_errors import NOT_STARTED, message_of_start
 
 from .files.image_places import file_places
 from .files.mounts import (
@@ -44,6 +45,7 @@ from .programs import unread_configuration as unread
 from .programs.commands import live_command
 from .programs.handlers import HandlerCommand, HandlerOutcome
 from .programs.lasting_files import has_small_disk, is_lasting
+from .programs.mount_conflicts import mount_problem
 from .programs.object_values import is_file_of_object, object_variables
 from .programs.other_processes import processes_at_start
 from .programs.program import (
@@ -131,6 +133,8 @@ def end_of_entrypoint(  # noqa: PLR0913 - each argument is a dependency
     *,
     host_pods: Iterable[ReadOnlyTree] = (),
 ) -> RunBehavior | None:
+    if problem := mount_problem(images, pod, container, config_map, secret):
+        return RunBehavior(seconds=0, exit_code=NOT_STARTED, start_error=message_of_start(problem))
     end = requirements.end_of_entrypoint(images, pod, container, script, config_map, secret)
     return end or end_without_port(images, pod, container, host_pods)
 

@@ -105,6 +105,7 @@ from .pod_files import PodFiles
 from .programs import commands
 from .programs.live_commands import handler_commands, live_commands
 from .programs.log_replay import LogReplay, replay_memory
+from .programs.mount_conflicts import mount_problem
 from .programs.object_values import has_object_files
 from .programs.other_processes import other_processes
 from .programs.program import (
@@ -779,6 +780,9 @@ class SimulatedRuntime:
         earlier = takewhile(lambda other: other["name"] != container["name"], pod["spec"]["containers"])
         await self._wait_for_servers(pod, earlier)
         references, files = await self._load(pod, run)
+        problem = mount_problem(self._images, pod, container, references.config_map, references.secret)
+        if problem:
+            raise StartError(problem)
         await self._wait_for_earlier(pod, container)
         files = with_absent_objects(files, pod, container, references)
         host = commands.host_of(self._images, pod, container, references, self._clock.now(), files=files)
