@@ -182,12 +182,6 @@ def _missed_start(
             "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew"
         )
         record = record.with_event("Warning", "TooManyMissedTimes", message)
-    deadline = spec.get("startingDeadlineSeconds")
-    if deadline is not None and timestamps.after(missed_times.latest, timestamps.span_of(deadline)) < now:
-        scheduled_time = f"{missed_times.latest:%a, %d %b %Y %H:%M:%S} +0000"
-        return record.with_event(
-            "Warning", "MissSchedule", f"Missed scheduled time to start a job: {scheduled_time}"
-        ), None
     names = {reference.get("name") for reference in record.active}
     if job_name(
         record.cron_job, missed_times.latest

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -49,10 +49,10 @@ class CronJobStatus(Struct, frozen=True):
             self, active=tuple(reference for reference in self.active if reference.get("uid") not in removed)
         )
 
-    def with_event(self, type_: str, reason: str, message: str) -> "CronJobStatus":
+    def with_event(self, type_: Literal["Normal", "Warning"], reason: str, message: str) -> "CronJobStatus":
         event = RecordEvent(
             about=self.cron_job,
-            type="Warning" if type_ == "Warning" else "Normal",
+            type=type_,
             reason=reason,
             message=message,
         )

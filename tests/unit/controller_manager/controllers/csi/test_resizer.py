@@ -1,18 +1,26 @@
 """Volume expansion: writes, conditions and Events match those of an external resizer and a kubelet."""
 
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
 import pytest
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.quantity import parse
 from mockube.client.cache.store import Change
+from mockube.client.component_helpers.indexes import BY_CLAIM, claims_of_pod
 from mockube.client.component_helpers.volumes import PRE_RESIZE_CAPACITY, SIMULATED_PROVISIONER, capacity
 from mockube.client.kinds import NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
+from mockube.controller_manager.control.actions import EMPTY_PLAN
+from mockube.controller_manager.controllers.csi import resizer
 from mockube.controller_manager.controllers.csi.resizer import NODE_RESIZER, RESIZER
+from tests.support.controllers.fake_caches import FakeCaches
 from tests.support.controllers.storage import Storage
 
 KEY = Key("default", "data")
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
 PENDING = "Waiting for user to (re-)start a pod to finish file system resize of volume on node."
 
 
@@ -168,3 +176,219 @@ def test_changes_map_to_growing_claims():
     assert keys(RESIZER, 0, enough, enough) == []
     assert keys(RESIZER, 0, claim, None) == []
     assert RESIZER.watches[1].keys is None
+
+
+def claim(
+    size="2Gi",
+    present="1Gi",
+    *,
+    state="",
+    allocated="",
+    conditions=(),
+    phase="Bound",
+    uid="u",
+    deleted=False,
+    volume="vol",
+):
+    status = {
+        "phase": phase,
+        "capacity": {"storage": present},
+        "conditions": [{"type": each} for each in conditions],
+    }
+    if state:
+        status["allocatedResourceStatuses"] = {"storage": state}
+    if allocated:
+        status["allocatedResources"] = {"storage": allocated}
+    metadata = {
+        "name": "data",
+        "namespace": "default",
+        "uid": uid,
+        **({"deletionTimestamp": "x"} if deleted else {}),
+    }
+    spec = {"volumeName": volume, "resources": {"requests": {"storage": size}}}
+    return {"metadata": metadata, "spec": spec, "status": status}
+
+
+def volume(size="1Gi", *, driver=SIMULATED_PROVISIONER, provisioned_by="", before="", uid="u"):
+    annotations = {"pv.kubernetes.io/provisioned-by": provisioned_by, PRE_RESIZE_CAPACITY: before}
+    source = {"csi": {"driver": driver}} if driver else {"hostPath": {}}
+    reference = {"namespace": "default", "name": "data", "uid": uid}
+    return {
+        "metadata": {"name": "vol", "annotations": {key: text for key, text in annotations.items() if text}},
+        "spec": {"capacity": {"storage": size}, "claimRef": reference, **source},
+    }
+
+
+def pod(name="p", *, phase="Running", node="node-1", deleted=False, claim="data"):
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]
+    metadata = {
+        "name": name,
+        "namespace": "default",
+        **({"deletionTimestamp": "2030-01-01T00:00:00Z"} if deleted else {}),
+    }
+    return {"metadata": metadata, "spec": {"nodeName": node, "volumes": volumes}, "status": {"phase": phase}}
+
+
+NODE_TREES = [
+    {"metadata": {"name": "node-1", "annotations": {"kwok.x-k8s.io/node": "fake"}}},
+    {"metadata": {"name": "real"}},
+]
+
+
+def caches(*objects, pods=()):
+    claims = [each for each in objects if "volumeName" in each["spec"]]
+    trees = {
+        PERSISTENT_VOLUME_CLAIMS: claims,
+        PERSISTENT_VOLUMES: [each for each in objects if each not in claims],
+        PODS: pods,
+        NODES: NODE_TREES,
+    }
+    return FakeCaches(trees, {PODS: {BY_CLAIM: claims_of_pod}})
+
+
+def verbs(plan):
+    return [(type(action).__name__, getattr(action, "reason", "")) for action in plan.actions]
+
+
+START = [("Patch", ""), ("RecordEvent", "Resizing")]
+PENDING_ON_NODE = [("Patch", ""), ("RecordEvent", "FileSystemResizeRequired")]
+NODE = "NodeResizePending"
+
+
+@pytest.mark.parametrize(
+    ("objects", "expected"),
+    [
+        ([claim(), volume()], START),
+        ([claim(deleted=True), volume()], []),
+        ([claim(phase="Lost"), volume()], []),
+        ([claim(uid="v"), volume()], []),
+        ([claim(volume="none"), volume()], []),
+        ([volume()], []),
+        ([claim(), volume(driver="x.example.com")], []),
+        ([claim(), volume(driver="x.example.com", provisioned_by=SIMULATED_PROVISIONER)], START),
+        ([claim(), volume(driver="", provisioned_by=SIMULATED_PROVISIONER)], START),
+        ([claim(), volume(driver="")], []),
+        ([claim("1Gi"), volume()], []),
+        ([claim("1Gi"), volume(before="1Gi")], [("Patch", "")]),
+        ([claim("1Gi"), volume("2Gi", before="1Gi")], []),
+        ([claim(state=NODE, allocated="2Gi"), volume()], []),
+        ([claim(state=NODE, allocated="1Gi"), volume()], START),
+        ([claim(state="NodeResizeInProgress", allocated="2Gi"), volume()], []),
+        ([claim(state="ControllerResizeInProgress", allocated="2Gi"), volume()], [("Patch", ""), *PENDING_ON_NODE]),
+        ([claim(state="ControllerResizeInProgress", allocated="2Gi"), volume("2Gi")], PENDING_ON_NODE),
+    ],
+)  # fmt: skip
+def test_steps_of_an_external_resizer(objects, expected):
+    assert verbs(resizer.reconcile(caches(*objects), KEY, NOW)) == expected
+
+
+@pytest.mark.parametrize(("before", "kept"), [("", "1Gi"), ("500Mi", "500Mi")])
+def test_first_capacity_before_a_resize_is_kept(before, kept):
+    tree = claim(state="ControllerResizeInProgress", allocated="2Gi")
+    patch, *_ = resizer.reconcile(caches(tree, volume(before=before)), KEY, NOW).actions
+    assert patch.body["metadata"]["annotations"] == {PRE_RESIZE_CAPACITY: kept}
+    assert patch.body["spec"]["capacity"] == {"storage": "2Gi"}
+
+
+RESIZES = ("FileSystemResizePending", "Resizing", "ControllerResizeError", "NodeResizeError")
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_conditions_of_a_resize_replace_others(kept):
+    tree = claim(conditions=("Other", *RESIZES))
+    found = [
+        each["type"]
+        for each in resizer._with_condition(tree, {"type": "Resizing", "new": True}, keeps_others=kept)
+    ]
+    assert found == (
+        ["Other", *(each for each in RESIZES if each != "Resizing"), "Resizing"]
+        if kept
+        else ["Other", "Resizing"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("objects", "pods", "expected"),
+    [
+        ([claim(state=NODE), volume()], [pod()], [("Patch", "")]),
+        ([claim(state=NODE), volume()], [pod(phase="Pending"), pod("q")], [("Patch", "")]),
+        ([claim(state=NODE), volume()], [pod(phase="Pending")], []),
+        ([claim(state=NODE), volume()], [pod(deleted=True)], []),
+        ([claim(state=NODE), volume()], [pod(node="real")], []),
+        ([claim(state=NODE), volume()], [pod(node="none")], []),
+        ([claim(state=NODE), volume()], [pod(claim="other")], []),
+        ([claim(), volume()], [pod()], []),
+        ([claim(state="ControllerResizeInProgress"), volume()], [pod()], []),
+        ([claim(state=NODE)], [pod()], []),
+        ([volume()], [pod()], []),
+        (
+            [claim(state="NodeResizeInProgress"), volume()],
+            [pod()],
+            [("RecordEvent", "FileSystemResizeSuccessful")] * 2 + [("Patch", "")],
+        ),
+    ],
+)
+def test_steps_of_a_kubelet(objects, pods, expected):
+    assert verbs(resizer.reconcile_node(caches(*objects, pods=pods), KEY, NOW)) == expected
+
+
+@pytest.mark.parametrize(
+    ("conditions", "left"), [(("Other", *RESIZES), [{"type": "Other"}]), (RESIZES, None)]
+)
+def test_resize_that_is_done_leaves_no_conditions(conditions, left):
+    tree = claim(state="NodeResizeInProgress", conditions=conditions)
+    *_, patch = resizer.reconcile_node(caches(tree, volume("2Gi"), pods=[pod()]), KEY, NOW).actions
+    assert patch.body["status"] == {
+        "capacity": {"storage": "2Gi"},
+        "conditions": left,
+        "allocatedResourceStatuses": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("answers", "error", "goes_on"),
+    [([claim()], None, True), ([claim()], ValueError(), False), ([], None, False)],
+)
+def test_resize_goes_on_after_its_first_write(answers, error, goes_on):
+    outcome = SimpleNamespace(of=lambda _: [SimpleNamespace(response=each) for each in answers], error=error)
+    for plan in (
+        resizer._plan_after_start(volume(), NOW, outcome),
+        resizer._plan_after_node_start(lambda _: EMPTY_PLAN, outcome),
+    ):
+        assert (plan is not None) is goes_on
+
+
+GROWN = claim("1Gi")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "unfinished", "changed"),
+    [
+        (None, claim(), True, True),
+        (None, GROWN, False, True),
+        (GROWN, GROWN, False, False),
+        (claim("2Gi", "2Gi"), GROWN, False, True),
+        (GROWN, claim("1Gi", state=NODE), True, True),
+        (claim(), claim(), True, True),
+        (claim(), None, False, False),
+    ],
+)
+def test_changes_of_claims_that_matter(old, new, unfinished, changed):
+    change = Change(old, new)
+    assert bool([*resizer._unfinished_claim(None, change)]) is unfinished
+    assert bool([*resizer._unfinished_or_grown_claim(None, change)]) is changed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "keys"),
+    [
+        (None, "Running", [KEY]),
+        ("Pending", "Running", [KEY]),
+        ("Running", "Running", []),
+        ("Pending", "Pending", []),
+        ("Running", None, []),
+    ],
+)
+def test_pod_that_starts_is_a_change_of_its_claims(old, new, keys):
+    views = [None if phase is None else PodView.of(pod(phase=phase)) for phase in (old, new)]
+    assert [*resizer._claims_of_started_pod(None, Change(*views))] == keys
