@@ -222,18 +222,20 @@ class SimulatedPods:
             self._registry.addresses.record(pod.uid, address)
 
     def _on_node_change(self, change: Change) -> None:
-        if change.new is None and change.old is not None:
-            self._admitted_pods.forget_node(meta.name(change.old))
-            self._memory_pressure.forget_node(meta.name(change.old))
-            self._disk_pressure.forget_node(meta.name(change.old))
-            self._counters.forget(meta.name(change.old))
-            self._images.forget_node(meta.name(change.old))
-        if change.old is not None and change.new is not None and _images(change.old) != _images(change.new):
+        name = meta.name(change.last_known)
+        if change.new is None:
+            self._admitted_pods.forget_node(name)
+            self._memory_pressure.forget_node(name)
+            self._disk_pressure.forget_node(name)
+            self._counters.forget(name)
+            self._images.forget_node(name)
+            return
+        if change.old is not None and _images(change.old) != _images(change.new):
             self._images.note_status(change.new)
             if self._details:
-                self._node_images.add(meta.name(change.new))
-        if change.new is not None and self._affects_pods(change.old, change.new):
-            for pod in self._pods.lister.by_index(BY_NODE, meta.name(change.new)):
+                self._node_images.add(name)
+        if self._affects_pods(change.old, change.new):
+            for pod in self._pods.lister.by_index(BY_NODE, name):
                 self._loop.add(pod.key)
 
     def _affects_pods(self, old: ReadOnlyTree | None, new: ReadOnlyTree) -> bool:
@@ -248,9 +250,9 @@ class SimulatedPods:
         if pod is None or self._status_writer.is_outdated(pod.object):
             return None
         node = self._registry.active_node(pod.node)
-        can_run = node is not None and (_has_address(pod) or not self._registry.lacks_pod_cidr(node))
-        began = self._clock.monotonic()
-        requeue_after = await self._sync_pod(key, pod, node) if node is not None and can_run else None
+        began, requeue_after = self._clock.monotonic(), None
+        if node is not None and (_has_address(pod) or not self._registry.lacks_pod_cidr(node)):
+            requeue_after = await self._sync_pod(key, pod, node)
         counters = self._counters.find(pod.node)
         if counters is not None:
             counters.record_sync(pod.object, self._clock.monotonic() - began)
