@@ -1,7 +1,11 @@
 """Manifests of static pods, and the mirror pods of them."""
 
+import re
+
+import orjson
 import pytest
 
+from mockube.kubelet.static_pods import manifests
 from mockube.kubelet.static_pods.manifests import MAX_BYTES, ManifestError, hash_of, mirror_pod, static_pod
 
 PATH = "/etc/kubernetes/manifests/web.yaml"
@@ -63,3 +67,81 @@ def test_reference_to_an_object_of_the_api_is_refused(spec, resource):
 def test_large_manifest_is_refused_before_it_is_read():
     with pytest.raises(ManifestError, match="the file is too large"):
         static_pod(WEB + b" " * MAX_BYTES, PATH, "n")
+
+
+REFERENCES = {
+    "serviceaccounts": [{"serviceAccountName": "a"}, {"serviceAccount": "a"}],
+    "configmaps": [
+        {"volumes": [{"configMap": {"name": "m"}}]},
+        {"containers": [{"envFrom": [{"configMapRef": {"name": "m"}}]}]},
+        {"containers": [{"env": [{"valueFrom": {"configMapKeyRef": {"name": "m"}}}]}]},
+    ],
+    "secrets": [
+        {"volumes": [{}, {"secret": {"secretName": "s"}}]},
+        {"initContainers": [{"envFrom": [{"secretRef": {"name": "s"}}]}]},
+        {"containers": [{}, {"env": [{"name": "A"}, {"valueFrom": {"secretKeyRef": {"name": "s"}}}]}]},
+    ],
+    "persistentvolumeclaims": [
+        {"volumes": [{"persistentVolumeClaim": {"claimName": "c"}}]},
+        {"volumes": [{"ephemeral": {"volumeClaimTemplate": {}}}]},
+    ],
+    "resourceclaims": [{"resourceClaims": [{"name": "r"}]}],
+    None: [
+        {},
+        {"volumes": [{"emptyDir": {}}, {"hostPath": {"path": "/"}}], "resourceClaims": []},
+        {"containers": [{"env": [{"name": "A", "value": "b"}, 7], "envFrom": "x"}]},
+        {"containers": [{"env": [{"valueFrom": 3}]}]},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("resource", "spec"), [(resource, spec) for resource, specs in REFERENCES.items() for spec in specs]
+)
+def test_objects_of_the_api_to_which_a_pod_refers(resource, spec):
+    assert [*manifests._references(spec)] == ([resource] if resource else [])
+
+
+@pytest.mark.parametrize(
+    ("metadata", "spec", "has_shape"),
+    [
+        ({}, {}, True),
+        ({"annotations": {}, "labels": {}, "namespace": "a"}, {"containers": [{}], "volumes": []}, True),
+        ({"annotations": []}, {}, False),
+        ({"labels": "x"}, {}, False),
+        ({"namespace": 3}, {}, False),
+        ({}, {"containers": {}}, False),
+        ({}, {"initContainers": [3]}, False),
+        ({}, {"volumes": ["x"]}, False),
+        ({}, {"tolerations": "x"}, False),
+    ],
+)
+def test_shape_of_a_manifest(metadata, spec, has_shape):
+    assert manifests._has_shape(metadata, spec) is has_shape
+
+
+@pytest.mark.parametrize(
+    ("tree", "problem"),
+    [
+        ([], "Object 'Kind' is missing"),
+        ({"apiVersion": "v1"}, "Object 'Kind' is missing"),
+        ({"kind": "Pod"}, "invalid pod: None, Kind=Pod"),
+        ({"kind": "Pod", "apiVersion": "v1"}, "invalid pod: name is needed for the pod"),
+        ({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": ""}, "spec": {}}, "name is needed"),
+        ({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": 3}, "spec": {}}, "name is needed"),
+        ({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}}, "(invalid pod)"),
+        ({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "labels": 3}, "spec": {}}, "(invalid pod)"),
+    ],
+)  # fmt: skip
+def test_manifest_that_is_no_pod(tree, problem):
+    with pytest.raises(ManifestError, match=re.escape(problem)):
+        static_pod(orjson.dumps(tree), PATH, "n")
+
+
+def test_pod_keeps_its_own_fields():
+    own = {"operator": "Exists", "effect": "NoExecute"}
+    metadata = {"name": "a", "namespace": "b", "labels": {"c": "d"}, "finalizers": [], "uid": "x"}
+    tree = {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": {"tolerations": [own]}}
+    pod = static_pod(orjson.dumps(tree), PATH, "n")
+    assert (pod["spec"]["tolerations"], pod["metadata"]["namespace"]) == ([own], "b")
+    assert pod["metadata"].keys() == {"name", "namespace", "labels", "annotations"}

@@ -2,13 +2,17 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from mockube.apimachinery.timestamps import format_time
 from mockube.client.cache.store import Change
 from mockube.client.kinds import ENDPOINTS, PODS, SERVICES
+from mockube.client.podview import PodView
 from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import Create, Delete, Remember, Update
 from mockube.controller_manager.control.runner import delay_of
+from mockube.controller_manager.controllers.endpoints import controller as endpoints_controller
 from mockube.controller_manager.controllers.endpoints.controller import SERVICE_ENDPOINTS, reconcile
 from mockube.controller_manager.controllers.endpoints.subsets import truncate_subsets
+from mockube.controller_manager.workloads import services
 from tests.support.controllers.fake_caches import FakeCaches
 from tests.support.controllers.services_and_pods import THEN, pod, service
 from tests.support.hostile.doubling import check_linear
@@ -224,3 +228,168 @@ def test_changes_of_pods_wait_the_longer_the_more_pods_the_service_has():
     unchanged = reconcile(FakeCaches({**objects, ENDPOINTS: [first.actions[-1].bodies[0]]}), KEY, NOW, None)
     (watch,) = [watch for watch in SERVICE_ENDPOINTS.watches if watch.resource is PODS]
     assert [delay_of(watch, plan.counted) for plan in (first, unchanged)] == [timedelta(milliseconds=5)] * 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "labels", "is_selected"),
+    [
+        ({"selector": {"a": "b"}}, {"a": "b", "c": "d"}, True),
+        ({"selector": {"a": "b"}}, {"a": "c"}, False),
+        ({"selector": {"a": "b"}}, {}, False),
+        ({"selector": {}}, {"a": "b"}, True),
+        ({}, {"a": "b"}, False),
+        ({"selector": {"a": "b"}, "type": "ExternalName"}, {"a": "b"}, False),
+    ],
+)
+def test_pods_that_a_service_selects(spec, labels, is_selected):
+    assert services.selects({"spec": spec}, labels) is is_selected
+
+
+@pytest.mark.parametrize(
+    ("fields", "even_deleting", "is_reachable"),
+    [
+        ({}, False, True),
+        ({"ips": []}, False, False),
+        ({"deleting": True}, False, False),
+        ({"deleting": True}, True, True),
+        ({"phase": "Failed"}, True, False),
+    ],
+)
+def test_pod_that_is_reachable(fields, even_deleting, is_reachable):
+    assert services.is_reachable(PodView.of(pod(1, **fields)), even_deleting=even_deleting) is is_reachable
+
+
+@pytest.mark.parametrize(
+    ("status", "addresses"),
+    [
+        ({"podIPs": [{"ip": "1"}, {"ip": "2"}], "podIP": "1"}, ["1", "2"]),
+        ({"podIPs": [{}], "podIP": "1"}, ["1"]),
+        ({"podIP": "1"}, ["1"]),
+        ({"podIP": ""}, []),
+        ({}, []),
+    ],
+)
+def test_addresses_of_a_pod(status, addresses):
+    assert services.addresses_of(PodView.of({**pod(1), "status": status})) == addresses
+
+
+@pytest.mark.parametrize(
+    ("spec", "name"),
+    [
+        ({"hostname": "h", "subdomain": "web"}, "h"),
+        ({"hostname": "h", "subdomain": "other"}, ""),
+        ({"hostname": "h"}, ""),
+        ({"subdomain": "web"}, ""),
+    ],
+)
+def test_hostname_in_the_domain_of_a_service(spec, name):
+    assert services.hostname_of(PodView.of(pod(1, **spec)), service()) == name
+    elsewhere = {**service(), "metadata": {"name": "web", "namespace": "other"}}
+    assert services.hostname_of(PodView.of(pod(1, **spec)), elsewhere) == ""
+
+
+@pytest.mark.parametrize(("ip", "has_ip"), [("10.0.0.1", True), ("None", False), ("", False), (None, False)])
+def test_cluster_ip(ip, has_ip):
+    tree = {"spec": {} if ip is None else {"clusterIP": ip}}
+    assert services.has_cluster_ip(tree) is has_ip
+
+
+HTTP, DNS = {"name": "http", "containerPort": 8080}, {"name": "dns", "containerPort": 53, "protocol": "UDP"}
+SIDECAR = {"name": "s", "restartPolicy": "Always", "ports": [{"name": "side", "containerPort": 9}]}
+INIT = {"name": "i", "ports": [{"name": "init", "containerPort": 7}]}
+
+
+@pytest.mark.parametrize(
+    ("port", "numbers"),
+    [
+        ({"port": 80}, [80]),
+        ({"port": 80, "targetPort": 0}, [80]),
+        ({"port": 80, "targetPort": 8000}, [8000]),
+        ({"port": 80, "targetPort": "http"}, [8080]),
+        ({"port": 80, "targetPort": "http", "protocol": "UDP"}, []),
+        ({"port": 53, "targetPort": "dns", "protocol": "UDP"}, [53]),
+        ({"port": 53, "targetPort": "dns"}, []),
+        ({"port": 1, "targetPort": "side"}, [9]),
+        ({"port": 1, "targetPort": "init"}, []),
+        ({"port": 1, "targetPort": "none"}, []),
+    ],
+)
+def test_port_of_a_service_in_a_pod(port, numbers):
+    ports = services.PodPorts(service(port))
+    tree = pod(1, ports=[HTTP, DNS, {**HTTP, "containerPort": 1}], initContainers=[SIDECAR, INIT])
+    found = ports.of(PodView.of(tree))
+    assert [each.number for each in found] == numbers
+    assert ports.of(PodView.of(tree)) is found
+
+
+READY_AT = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("times", "previous", "annotation"),
+    [
+        ((0, {}), None, 0),
+        ((0, {"a": 5}), (0, {}), 5),
+        ((0, {"a": 5}), (0, {"a": 5}), None),
+        ((0, {"a": 6, "b": 9}), (0, {"a": 5}), 6),
+        ((7, {"a": 9}), (0, {"a": 5}), 7),
+        ((0, {"a": 4}), (0, {"a": 5}), None),
+    ],
+)
+def test_oldest_new_time_triggers_a_change(times, previous, annotation):
+    def made(seconds, pods):
+        at = {name: READY_AT + timedelta(seconds=each) for name, each in pods.items()}
+        return services.TriggerTimes(READY_AT + timedelta(seconds=seconds), at)
+
+    found = made(*times).annotation(None if previous is None else made(*previous))
+    time = None if annotation is None else format_time(READY_AT + timedelta(seconds=annotation))
+    assert [*found.values()] == [time]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "names"),
+    [
+        (None, pod(1), ["web"]),
+        (pod(1), None, ["web"]),
+        (pod(1), pod(1), []),
+        (pod(1), pod(1, ready=False), ["web"]),
+        (pod(1), pod(1, node="b"), ["web"]),
+        (pod(1), pod(1, hostname="h"), ["web"]),
+        (pod(1), pod(1, subdomain="h"), ["web"]),
+        (pod(1), pod(1, ips=["1"]), ["web"]),
+        (pod(1), pod(1, phase="Failed"), ["web"]),
+        (pod(1), pod(1, deleting=True), ["web"]),
+        (pod(1), pod(2), ["web"]),
+        (None, {**pod(1), "metadata": {"name": "x", "namespace": "default", "labels": {}}}, []),
+        (pod(1), {**pod(1), "metadata": {"name": "x", "namespace": "default", "labels": {}}}, ["web"]),
+        (None, {**pod(1), "metadata": {"name": "x", "namespace": "other", "labels": {"app": "web"}}}, []),
+    ],
+)
+def test_services_of_a_pod_that_changes(old, new, names):
+    views = [None if tree is None else PodView.of(tree) for tree in (old, new)]
+    caches = FakeCaches({SERVICES: [service()]})
+    assert [key.name for key in services.keys_of_pod(SERVICES, caches, Change(*views))] == names
+
+
+MANAGED = {
+    "metadata": {
+        "name": "e",
+        "namespace": "d",
+        "labels": {"endpoints.kubernetes.io/managed-by": "endpoint-controller"},
+    }
+}
+OWN = {"metadata": {"name": "e", "namespace": "d"}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_reconciled"),
+    [
+        (None, MANAGED, True),
+        (None, OWN, False),
+        (OWN, None, True),
+        (MANAGED, MANAGED, False),
+        (OWN, OWN, False),
+    ],
+)
+def test_endpoints_that_may_be_left_over(old, new, is_reconciled):
+    assert bool(endpoints_controller._endpoints_key(None, Change(old, new))) is is_reconciled

@@ -4,6 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from mockube.apimachinery.feature_gates import FeatureGates
+from mockube.apimachinery.schema import minors
+from mockube.apimachinery.timestamps import format_time
+from mockube.controller_manager.controllers.horizontalpodautoscaler import scaling
 from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior import (
     ScalingHistory,
     ScalingLimits,
@@ -12,6 +16,12 @@ from mockube.controller_manager.controllers.horizontalpodautoscaler.behavior imp
     with_initial_recommendation,
     with_scaling,
 )
+from mockube.controller_manager.controllers.horizontalpodautoscaler.proposals import (
+    EMPTY_STATUS,
+    FailedMetricError,
+    Proposal,
+)
+from mockube.controller_manager.controllers.horizontalpodautoscaler.status import AutoscalerStatus
 from tests.support.controllers.autoscaling import NOW
 
 
@@ -158,3 +168,170 @@ def test_scaling_history_lasts_as_long_as_policies():
     assert with_scaling(history, given, 2, 5, NOW).scale_up_events == (timed_count(3, 0), timed_count(2, 10))
     assert with_scaling(history, given, 5, 2, NOW).scale_down_events == (timed_count(3, 0),)
     assert with_scaling(history, None, 5, 2, NOW) is history
+
+
+AUTOSCALER = {"metadata": {"name": "a", "generation": 3}, "spec": {"minReplicas": 2, "maxReplicas": 8}}
+
+
+def status_of(tree=AUTOSCALER, minor=minors.NEWEST):
+    return AutoscalerStatus(tree, FeatureGates(minor), NOW)
+
+
+def conditions_of(status):
+    return {each["type"]: (each["status"], each["reason"]) for each in status._tree.get("conditions") or ()}
+
+
+@pytest.mark.parametrize(
+    ("current", "desired", "reason"),
+    [
+        (0, 0, ""),
+        (1, 2, scaling.BELOW_MINIMUM),
+        (2, None, None),
+        (8, None, None),
+        (9, 8, scaling.ABOVE_MAXIMUM),
+    ],
+)
+def test_range_decides_before_the_metrics(current, desired, reason):
+    status = status_of()
+    decision = scaling.decide_by_range(
+        AUTOSCALER, current, ScalingHistory(), status, FeatureGates(minors.NEWEST)
+    )
+    assert (None if decision is None else decision.desired) == desired
+    assert (None if decision is None else decision.reason) == reason
+    assert (conditions_of(status).get("ScalingActive") == ("False", "ScalingDisabled")) is (current == 0)
+
+
+ERROR = FailedMetricError("Broken", "no metric", "invalid metric x")
+
+
+def proposal(replicas, name="m"):
+    return Proposal(replicas, name, {"type": name})
+
+
+@pytest.mark.parametrize(
+    ("results", "current", "replicas", "metric", "problem"),
+    [
+        ([proposal(3)], 5, 3, "m", ""),
+        ([proposal(3, "a"), proposal(4, "b"), proposal(2, "c")], 5, 4, "b", ""),
+        ([proposal(0, "a")], 5, 0, "a", ""),
+        ([proposal(0, "a"), proposal(0, "b")], 5, 0, "b", ""),
+        (
+            [ERROR, proposal(6)],
+            5,
+            6,
+            "m",
+            "invalid metrics (1 invalid out of 2), first error is: invalid metric x",
+        ),
+        (
+            [proposal(5), ERROR],
+            5,
+            5,
+            "m",
+            "invalid metrics (1 invalid out of 2), first error is: invalid metric x",
+        ),
+        ([proposal(4), ERROR], 5, None, "", ""),
+        ([ERROR], 5, None, "", ""),
+        ([ERROR], 0, None, "", ""),
+    ],
+)
+async def test_highest_proposal_counts_unless_a_failed_metric_could_be_higher(
+    results, current, replicas, metric, problem
+):
+    status, given = status_of(), iter(results)
+
+    async def propose(_):
+        return next(given)
+
+    if replicas is None:
+        with pytest.raises(scaling.MetricsFailedError) as failed:
+            await scaling.recommend(results, current, propose, status)
+        assert str(failed.value).startswith("invalid metrics (1 invalid out of")
+        assert [each is EMPTY_STATUS for each in failed.value.statuses] == [each is ERROR for each in results]
+        assert conditions_of(status) == {"ScalingActive": ("False", "Broken")}
+        return
+    found = await scaling.recommend(results, current, propose, status)
+    assert found[:2] == (replicas, metric)
+    assert found.problem == problem
+    assert [each is EMPTY_STATUS for each in found.statuses] == [each is ERROR for each in results]
+    assert conditions_of(status) == {"ScalingActive": ("True", "ValidMetricFound")}
+
+
+@pytest.mark.parametrize(
+    ("current", "proposed", "desired", "reason", "limited"),
+    [
+        (4, 6, 6, "m above target", "False"),
+        (4, 3, 3, "All metrics below target", "False"),
+        (4, 4, 4, "", "False"),
+        (4, -1, 2, "All metrics below target", "True"),
+        (4, 99, 8, "m above target", "True"),
+        (0, 0, 2, "", "True"),
+        (0, 3, 3, "m above target", "False"),
+    ],
+)
+def test_decision_has_a_reason_and_conditions(current, proposed, desired, reason, limited):
+    status = status_of()
+    recommendation = scaling.Recommendation(proposed, "m", ["s"], "p")
+    found = scaling.decide(
+        AUTOSCALER, recommendation, limits(current, minimum=2, maximum=8), ScalingHistory(), status
+    )
+    assert (found.desired, found.reason, found.metrics, found.problem) == (desired, reason, ["s"], "p")
+    assert conditions_of(status)["AbleToScale"][0] == "True"
+    assert conditions_of(status)["ScalingLimited"][0] == limited
+
+
+@pytest.mark.parametrize(
+    ("behavior", "expected"),
+    [
+        ({}, (0.1, 0.1)),
+        ({"scaleUp": {"tolerance": "200m"}}, (0.1, 0.2)),
+        ({"scaleDown": {"tolerance": "0"}, "scaleUp": {}}, (0, 0.1)),
+    ],
+)
+def test_tolerances_of_both_directions(behavior, expected):
+    assert tuple(scaling.tolerances({"spec": {"behavior": behavior}}, 0.1)) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {"currentReplicas": 3, "currentMetrics": None}),
+        ({"desired": 0}, {"currentReplicas": 3, "currentMetrics": None, "desiredReplicas": 0}),
+        (
+            {"desired": 4, "rescaled": True},
+            {
+                "currentReplicas": 3,
+                "currentMetrics": None,
+                "desiredReplicas": 4,
+                "lastScaleTime": format_time(NOW),
+            },
+        ),
+    ],
+)
+def test_replicas_of_a_status(given, expected):
+    for minor, generation in ((minors.NEWEST, {"observedGeneration": 3}), ("1.30", {})):
+        status = status_of({**AUTOSCALER, "status": {"observedGeneration": 1}}, minor)
+        status.set_replicas(3, [], **given)
+        if FeatureGates(minor).is_on("HPAGeneration"):
+            assert status._tree == {**expected, **generation}
+        else:
+            assert status._tree == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_written"),
+    [
+        ({}, {}, False),
+        ({"currentReplicas": 1}, {"currentReplicas": 2}, True),
+        ({"currentMetrics": None, "desiredReplicas": 0}, {"currentMetrics": []}, False),
+        ({}, {"observedGeneration": 0}, True),
+        ({"observedGeneration": 0}, {"observedGeneration": 0}, False),
+        ({}, {"currentReplicas": 0}, False),
+    ],
+)
+def test_status_is_written_if_it_differs(old, new, is_written):
+    status = status_of({**AUTOSCALER, "status": old})
+    status._tree = new
+    written = status.updated_object
+    assert (written is not None) is is_written
+    if written is not None:
+        assert written["status"] == {"desiredReplicas": 0, "currentMetrics": None, **new}
