@@ -24,7 +24,7 @@ class Predictions(Protocol):
         """Return whether it is known what a container does that runs the command of its image."""
 
     def unread_configuration(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
-        """Return where a volume has a configuration of a container's server that is not read; "" if there is none."""
+        """Return what gives a container's server a configuration that is not read, in words; "" if nothing does."""
 
     def command_of(self, container: ReadOnlyTree) -> tuple[str, ...]:
         """Return a container's command, or else the command of its image if that is known."""

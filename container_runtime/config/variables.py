@@ -37,6 +37,14 @@ def _references(text: str) -> Iterator[tuple[int, int, str | None]]:
             yield start, position, text[start + 2 : end]
 
 
+def may_be_defined(text: str, container: Mapping[str, Any]) -> bool:
+    """Return whether a reference that is left in a text is to a variable of which nobody knows the value: of the container, or of
+    a service, such as DB_SERVICE_HOST or DB_PORT.
+    """
+    names = {entry["name"] for entry in container.get("env") or ()}
+    return any(name in names or "_SERVICE_" in name or "_PORT" in name for name in reference_names(text))
+
+
 def expand_probe_command(argv: Sequence[str], container: Mapping[str, Any]) -> tuple[str, ...]:
     """Replace references in the command of a probe: a kubelet knows only the values in the specification, and no others."""
     values = {entry["name"]: entry.get("value") or "" for entry in container.get("env") or ()}

@@ -1,6 +1,6 @@
 """The options of known servers: which they accept, and what they say of a wrong one. The data: `options.yaml`.
 
-A server whose options nobody has listed completely is not in it, and its options count as right.
+Nobody knows whether a server that is not in it accepts an option.
 """
 
 import re
@@ -77,7 +77,11 @@ class ServerOptions(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     others: tuple[str, ...] = ()
     """The beginnings of options that parts of the server have of which nobody knows, such as plugins."""
     has_parts: bool = False
-    """Whether an option with a dot is one of such a part, too."""
+    """Whether it accepts an option with a dot, as one of such a part."""
+    ignored: tuple[str, ...] = ()
+    """The beginnings of options that it ignores if it does not have them."""
+    is_partial: bool = False
+    """Whether not all options are listed: nobody knows whether it has another one."""
     checked_since: str = ""
     """The first version whose options are listed; "" if all are."""
     checked_before: str = ""
@@ -129,8 +133,17 @@ class ServerOptions(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
     def has(self, name: str, version: Version | None) -> bool:
         """Return whether a version has an option, as far as anybody knows; None is a version that nobody knows."""
-        is_of_part = name.startswith(self.others) or (self.has_parts and "." in name)
-        if is_of_part or (version is not None and self._is_unlisted(version)):
+        if (
+            self.is_partial
+            or name.startswith(self.others)
+            or (version is not None and self._is_unlisted(version))
+        ):
+            return True
+        return self.lists(name, version)
+
+    def lists(self, name: str, version: Version | None) -> bool:
+        """Return whether a version certainly accepts an option."""
+        if name.startswith(self.ignored) or (self.has_parts and "." in name):
             return True
         option = self.by_name.get(name)
         return option is not None and (version is None or option.since <= version < option.until)

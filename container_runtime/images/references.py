@@ -12,6 +12,7 @@ DOCKER_HUB: Final = "docker.io"
 _OFFICIAL: Final = "library/"
 _LEGACY_HOST: Final = "index.docker.io"
 _DEFAULT_TAG: Final = "latest"
+_NUMBERS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)*")
 
 
 class Reference(Struct, frozen=True):
@@ -45,10 +46,14 @@ def parse_reference(text: str) -> Reference:
     return Reference(host, path, tag if tag or digest else _DEFAULT_TAG, digest)
 
 
-def has_major(image: str, since: int) -> bool:
-    """Return whether an image has a major version, or a later one; any has 0. A tag without a version, as latest, is the newest one."""
+def has_version(image: str, since: int | str) -> bool:
+    """Return whether an image has a version, or a later one; any has 0. A tag without a version, as latest, is the newest one, and 3 the
+    newest 3.
+    """
     if not since:
         return True
     tag = parse_reference(image).tag
-    number = re.match(r"[0-9]+", tag)
-    return int(number[0]) >= since if number else bool(tag)
+    numbers = _NUMBERS.match(tag)
+    first = [*map(int, str(since).split("."))]
+    present = [*map(int, numbers[0].split("."))] if numbers else []
+    return present >= first[: len(present)] if present else bool(tag)

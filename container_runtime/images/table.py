@@ -109,7 +109,7 @@ class Requirement(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
 
     one_of: tuple[str, ...]
     """Names of variables that must not be empty; NAME=VALUE for one that must have a value. The file that one with a name in _FILE names
-    must exist.
+    must exist. None if those of `when` must not be set.
     """
     when: tuple[str, ...] = ()
     """Variables of which one must be set for the others to be required; empty if they always are."""
@@ -117,10 +117,12 @@ class Requirement(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkn
     """A path of the container with which, as with a database that exists already, nothing is required."""
     mounted: str = ""
     """A path at which no volume may be mounted, unless one of the variables is set in the pod; empty if any may."""
-    since: int = 0
-    """The first major version of the image that requires it."""
+    since: int | str = 0
+    """The first version of the image that requires it."""
     logs: tuple[str, ...] = ()
-    """The lines that the entrypoint logs without them; $(NAME) is a variable's value if a file is missing."""
+    """The lines that the entrypoint logs without them; $(NAME) is a variable's value if a file is missing, and a line with $(when) is
+    there for each variable of `when` that is set.
+    """
     exit_code: int = 1
 
 

@@ -63,6 +63,7 @@ from .programs.program import (
 )
 from .programs.requirements import FindObject
 from .programs.script_commands import only_command, simple_commands
+from .programs.wrong_options import assumed_argument
 from .servers import probe_answers
 from .servers.listeners import listeners_of
 from .servers.port_conflicts import end_without_port
@@ -228,7 +229,11 @@ def _is_known_server(
         return False
     if image is not None and name not in SERVERS:
         argv = program.argv_of(images, container)
-        is_checked = only_command(argv, (name,)) and options_of(name, container["image"]) is not None
+        is_checked = (
+            only_command(argv, (name,))
+            and options_of(name, container["image"]) is not None
+            and not assumed_argument(images, pod, container)
+        )
         commands = () if is_checked else simple_commands(argv)
         if any(len(words) > 1 and words[0].rpartition("/")[2] == name for words in commands):
             return False

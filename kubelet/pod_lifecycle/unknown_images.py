@@ -50,9 +50,9 @@ def unknown_image_events(container: Container) -> tuple[EmitEvent, ...]:
 def _configuration_events(container: Container) -> Iterator[EmitEvent]:
     if container.process is not None:
         return
-    path = container.context.predictions.unread_configuration(container.pod, container.spec)
-    if path:
-        subject = f"the configuration in {path} of the image {container.spec.get('image')}"
+    unread = container.context.predictions.unread_configuration(container.pod, container.spec)
+    if unread:
+        subject = f"{unread} of the image {container.spec.get('image')}"
         end = WAITS if container.waits_for_programs else end_without_program(None)
         message = f"{subject} is not simulated: {end}"
         yield EmitEvent("Warning", NOT_SIMULATED, message, container.field)

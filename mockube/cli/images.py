@@ -16,7 +16,7 @@ from mockube.client.wire import NoResponse
 from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.suggestions import nearest
-from mockube.container_runtime.images.references import has_major, parse_reference
+from mockube.container_runtime.images.references import has_version, parse_reference
 from mockube.container_runtime.images.registries import repository_of
 from mockube.container_runtime.images.resolution import ImageResolution, is_official, resolve
 from mockube.container_runtime.images.table import (
@@ -147,7 +147,7 @@ def _facts(resolution: ImageResolution, image: Image) -> Iterator[tuple[str, str
     if image.shell is not None:
         yield "Shell", image.shell or "none: exec of a shell fails"
     yield from _lines("Variables", [f"{name}={value}" for name, value in sorted(image.env.items())])
-    requirements = [_requirement(need) for need in image.requires if has_major(resolution.name, need.since)]
+    requirements = [_requirement(need) for need in image.requires if has_version(resolution.name, need.since)]
     if image.variable_files is not None:
         names = _one_of(image.variable_files.variables)
         requirements.insert(0, f"the file that {names} names, if it is set; or else it exits with code 1")

@@ -199,8 +199,8 @@ def main_process(
     is_server = image is not None and not has_script and program.serves(images, container)
     if image is not None and not has_script and (is_server or has_default_command(container)):
         default = program.default_run(images, container)
-        if path := unread_configuration(images, pod, container):
-            yield Output(1, _simulated_line(container, f"the configuration in {path} is not read"))
+        if unread := unread_configuration(images, pod, container):
+            yield Output(1, _simulated_line(container, f"{unread} is not read"))
         elif default is not None or is_server:
             yield Output(1, "".join(f"{line}\n" for line in image.logs).encode())
         if default is not None:

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import References, environment_of
-from mockube.container_runtime.config.variables import expand_references
+from mockube.container_runtime.config.variables import expand_references, may_be_defined
 from mockube.container_runtime.config.volumes import (
     is_fixed,
     mounted_volumes,
@@ -54,8 +54,8 @@ class _NamedFile(Struct, frozen=True, kw_only=True):
     """The argument behind which the script is."""
     logs: tuple[str, ...]
     exit_code: int = 1
-    lacking: tuple[str, ...] = ()
-    """Folders of a system that its image does not have, though others mount files there."""
+    present: tuple[str, ...] | None = None
+    """The files that its image has for it; None if nobody knows them all."""
 
 
 _NODE: Final = (
@@ -87,20 +87,22 @@ _PROGRAMS: Final[Mapping[str, _NamedFile]] = {
             'level=error msg="Error loading config (--config.file=$(name))" file=$(path) err="open $(path): no such file or directory"',
         ),
         exit_code=2,
+        present=("/etc/prometheus/prometheus.yml", "/opt/bitnami/prometheus/conf/prometheus.yml"),
     ),
     "alertmanager": _NamedFile(
         option="--config.file",
         logs=(
             'level=error component=configuration msg="Loading configuration file failed" file=$(path) err="open $(path): no such file or directory"',
         ),
+        present=("/etc/alertmanager/alertmanager.yml", "/opt/bitnami/alertmanager/conf/config.yml"),
     ),
     "redis-server": _NamedFile(
         logs=("Fatal error, can't open config file '$(path)': No such file or directory",),
-        lacking=("/usr/local/etc/redis/", "/usr/local/etc/valkey/", "/etc/redis/", "/etc/valkey/"),
+        present=(),
     ),
     "valkey-server": _NamedFile(
         logs=("Fatal error, can't open config file '$(path)': No such file or directory",),
-        lacking=("/usr/local/etc/redis/", "/usr/local/etc/valkey/", "/etc/redis/", "/etc/valkey/"),
+        present=(),
     ),
     "mongod": _NamedFile(
         option="--config,-f",
@@ -109,6 +111,7 @@ _PROGRAMS: Final[Mapping[str, _NamedFile]] = {
             "try 'mongod --help' for more information",
         ),
         exit_code=2,
+        present=("/etc/mongod.conf.orig", "/etc/mongo/mongod.conf", "/etc/mongod.conf"),
     ),
     "mysqld": _NamedFile(
         option="--defaults-file",
@@ -127,15 +130,28 @@ _PROGRAMS: Final[Mapping[str, _NamedFile]] = {
     "loki": _NamedFile(
         option="-config.file,--config.file",
         logs=("failed parsing config: open $(name): no such file or directory",),
+        present=("/etc/loki/local-config.yaml", "/etc/loki/config.yaml"),
     ),
     "vault": _NamedFile(
         option="-config,--config",
         logs=("error loading configuration from $(name): stat $(name): no such file or directory",),
     ),
     "nats-server": _NamedFile(
-        option="--config,-c", logs=("nats-server: open $(name): no such file or directory",)
+        option="--config,-c",
+        logs=("nats-server: open $(name): no such file or directory",),
+        present=("/nats-server.conf", "/etc/nats/nats-server.conf"),
     ),
 }
+_CERTIFICATES: Final = (
+    "/etc/ssl/",
+    "/etc/pki/",
+    "/dev/",
+    "/proc/",
+    "/sys/",
+    "/var/run/secrets/",
+    "/run/secrets/",
+)
+"""Where each container, or nearly each image, has files."""
 _SUBCOMMANDS: Final = frozenset({"server"})
 """The words for which the entrypoint of an image runs its server."""
 _PLACEHOLDER: Final = re.compile(r"\$\((path|name)\)")
@@ -158,13 +174,24 @@ def missing_file(
     if named is None:
         return None
     needed, name = named
+    if may_be_defined(name, container):
+        return None
     path = normpath(join(container.get("workingDir") or image.workdir or "/", name))
     mounted = _is_mounted(path, pod, container, references)
-    if mounted or (mounted is None and _may_be_of_image(path, image, needed)):
+    if mounted or (mounted is None and _may_be_of_image(path, image, needed.present)):
         return None
     values = {"path": path, "name": name}
     logs = tuple(_PLACEHOLDER.sub(lambda match: values[match[1]], line) for line in needed.logs)
     return Requirement(one_of=(), logs=logs, exit_code=needed.exit_code)
+
+
+def may_be_absent(path: str, image: Image, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
+    """Return whether nobody knows that a container has a file: neither a volume nor what is known of the image has it."""
+    path = normpath(path)
+    is_known = path in image.files or path in image.links or path.startswith(_CERTIFICATES)
+    program = next(iter(image.servers), "")
+    is_known |= program in _PROGRAMS and path in (_PROGRAMS[program].present or ())
+    return not is_known and not _is_mounted(path, pod, container, References())
 
 
 def is_absent(path: str, pod: ReadOnlyTree, container: ReadOnlyTree, references: References) -> bool:
@@ -180,14 +207,14 @@ def _named_file(
     if not argv:
         return None
     if not command and (argv[0].startswith("-") or argv[0] in _SUBCOMMANDS):
-        argv = [next(iter(image.servers), ""), *argv]
+        argv = [next(iter(image.servers), image.names[0].rpartition("/")[2]), *argv]
     needed = _PROGRAMS.get(argv[0].rpartition("/")[2])
     if needed is None:
         return None
     name = (
         _value_of(argv[1:], needed.option.split(",")) if needed.option else _script_of(argv[1:], needed.after)
     )
-    return (needed, name) if name and "$" not in name and not name.startswith("-") else None
+    return (needed, name) if name and not name.startswith("-") else None
 
 
 def _script_of(arguments: Sequence[str], after: str) -> str:
@@ -222,10 +249,10 @@ def _is_mounted(path: str, pod: ReadOnlyTree, container: ReadOnlyTree, reference
     return None
 
 
-def _may_be_of_image(path: str, image: Image, needed: _NamedFile) -> bool:
+def _may_be_of_image(path: str, image: Image, present: Sequence[str] | None) -> bool:
     if path in image.files or path in image.links:
         return True
-    if path.startswith(needed.lacking):
-        return False
+    if present is not None:
+        return path in present
     folders = (*image.configuration, *image.volumes, *filter(None, (image.workdir,)))
     return f"{path}/".startswith((*_SYSTEM, *(f"{folder}/" for folder in folders)))

@@ -13,7 +13,7 @@ from mockube.container_runtime.config.environment import References, environment
 from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.config.volumes import referenced_names
 from mockube.container_runtime.control_plane_flags import flag_problem
-from mockube.container_runtime.images.references import has_major
+from mockube.container_runtime.images.references import has_version
 from mockube.container_runtime.images.table import Image, ImageTable, Requirement
 from mockube.container_runtime.pod_script import Script
 from mockube.container_runtime.start_errors import NOT_STARTED, message_of_start
@@ -65,9 +65,17 @@ def unmet_requirement(
         ),
         None,
     )
-    if unmet is None or not absent:
-        return unmet
-    return replace(unmet, logs=tuple(expand_references(unmet.logs, variables)))
+    if unmet is None:
+        return None
+    names = [name for name in unmet.when if _is_set(name, variables)]
+    logs = [
+        line
+        for text in unmet.logs
+        for line in (
+            expand_references([text], {"when": name})[0] for name in (names if "$(when)" in text else [""])
+        )
+    ]
+    return replace(unmet, logs=tuple(expand_references(logs, variables) if absent else logs))
 
 
 def _file_variables(image: Image) -> set[str]:
@@ -104,7 +112,7 @@ def _is_unmet(
     container: ReadOnlyTree,
 ) -> bool:
     """Return whether variables do not meet a requirement; those with the path of an absent file do not count."""
-    if not has_major(container.get("image") or "", requirement.since):
+    if not has_version(container.get("image") or "", requirement.since):
         return False
     if requirement.mounted and requirement.mounted not in _mount_paths(container):
         return False

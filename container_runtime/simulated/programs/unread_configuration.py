@@ -11,13 +11,14 @@ from mockube.container_runtime.pod_script import runs_script
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of
 
 from .program import serves
+from .wrong_options import assumed_argument
 
 _OBJECTS: Final = frozenset({"configMap", "secret"})
 _CREDENTIALS: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def unread_configuration(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
-    """Return the path of a volume, the variable or the option with a configuration of a container's server that is not read, or "".
+    """Return what gives a container's server a configuration that is not read: a volume, a variable or an argument; "" if nothing does.
 
     What a ConfigMap or a Secret gives to a server counts as its configuration, unless the server serves it as files. What an init
     container of another image writes does so at the paths that the table of images names.
@@ -40,14 +41,15 @@ def unread_configuration(images: ImageTable, pod: ReadOnlyTree, container: ReadO
         is_unread = any(_overlap(path, place) for place in places)
         is_unread |= any(_is_in(path, place) for place in image.unread)
         if is_unread and (volume in objects or volume in written):
-            return path
+            return f"the configuration in {path}"
         if volume in objects and not (read is None or _is_used(path, container, image, read)):
-            return path
+            return f"the configuration in {path}"
     names = [
         *(entry["name"] for entry in container.get("env") or ()),
         *(argument.partition("=")[0] for argument in container.get("args") or ()),
     ]
-    return next((name for name in names if _is_unread(name, image)), "")
+    name = next((name for name in names if _is_unread(name, image)), "")
+    return f"the configuration in {name}" if name else assumed_argument(images, pod, container)
 
 
 def _is_unread(name: str, image: Image) -> bool:

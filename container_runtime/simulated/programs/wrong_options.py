@@ -9,8 +9,9 @@ from mockube.apimachinery.images import InvalidImage
 from mockube.apimachinery.regexp.matcher import contains_match
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import References, environment_of
-from mockube.container_runtime.config.variables import expand_references
+from mockube.container_runtime.config.variables import expand_references, may_be_defined
 from mockube.container_runtime.config.volumes import mounted_volumes, volume_content
+from mockube.container_runtime.control_plane_flags import FLAGS
 from mockube.container_runtime.images.options import (
     NEWEST,
     ServerOptions,
@@ -19,12 +20,19 @@ from mockube.container_runtime.images.options import (
     options_of,
 )
 from mockube.container_runtime.images.references import parse_reference
-from mockube.container_runtime.images.table import ImageTable, Requirement, without_entrypoint
+from mockube.container_runtime.images.table import Image, ImageTable, Requirement, without_entrypoint
+from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of
 
 from .configuration_lines import file_uses
+from .missing_files import may_be_absent
 from .option_syntax import SYNTAXES, Use
 from .script_commands import only_command
 
+_FILE_OPTION: Final = re.compile(
+    r"(?:^|[-_.])(?:acl|auth|ca|cert|certs|certificate|conf|config|crl|defaults|hba|ident|include|key|kubeconfig|secret|template|token)"
+    r"s?(?:[-_.]?(?:file|path|name))?$|(?:[Kk]ey|[Cc]onfig|[Cc]ert|CA)[Ff]ile$"
+)
+"""Matches the name of an option whose value, if it is a path, is a file that the server reads."""
 _PLACEHOLDER: Final = re.compile(r"\$\((\w+)\)")
 _NUMBER: Final = re.compile(r"\s*[-+]?[0-9]*")
 _ENDING: Final = frozenset(("--help", "--version"))
@@ -36,6 +44,8 @@ class _Server(NamedTuple):
     argv: Sequence[str]
     version: Version | None
     """None if nobody knows it."""
+    container: ReadOnlyTree | None = None
+    """None if the command line is in a script, which may replace variables."""
 
 
 def wrong_option(
@@ -47,12 +57,57 @@ def wrong_option(
     if options is None:
         return None
     variables = environment_of(pod, container, references)
-    server = _Server(options, expand_references(argv, variables), image_version(image))
+    command = container.get("command") or ()
+    is_script = command and [*argv] != [*command, *(container.get("args") or ())]
+    server = _Server(
+        options, expand_references(argv, variables), image_version(image), None if is_script else container
+    )
     return (
         _wrong_in_files(server, _mounted_texts(pod, container, references))
         or _wrong_in_variables(server, variables)
         or _wrong_in_arguments(server)
     )
+
+
+def assumed_argument(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+    """Return an argument of a container's server of which nobody knows whether the server starts with it: an option that nobody has
+    listed for it, or the option of a file that may not exist; "" if there is none.
+    """
+    image = images.behavior_of(container)
+    if image is None or kind_of(image) is not None:  # what reads its configuration reads its options, too
+        return ""
+    if image.is_guess:
+        command, arguments = without_entrypoint(container, image)
+        return _unlisted_word([*command[1:], *arguments], image)
+    argv = _server_argv(images, container)
+    if _program(argv) in FLAGS or not _ENDING.isdisjoint(argv):
+        return ""
+    options = options_of(_program(argv), container.get("image") or "")
+    if options is None:
+        return _unlisted_word(argv[1:], image)
+    server = _Server(options, argv, image_version(container["image"]))
+    named = (_assumed_use(server, use, image, pod, container) for use in _argument_uses(server))
+    return next(filter(None, named), "")
+
+
+def _unlisted_word(words: Sequence[str], image: Image) -> str:
+    """Return the first option of a server whose options nobody has listed; those that name its port are read."""
+    read = {option for port in image.ports.values() for option in port.options}
+    read.update(*(each.split() for each in image.subcommands), _ENDING)
+    names = (word.partition("=")[0] for word in words if word.startswith("-") and word.strip("-"))
+    name = next((name for name in names if name not in read), "")
+    return name and f"the option {name}"
+
+
+def _assumed_use(server: _Server, use: Use, image: Image, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+    if use.is_argument or use.is_letter or use.problem or "$" in use.name:
+        return ""
+    if not server.options.lists(use.name, server.version):
+        return f"the option {use.name}"
+    path = use.value or ""
+    if not path.startswith("/") or not _FILE_OPTION.search(use.name) or path in server.options.configuration:
+        return ""
+    return f"the file {path} of the option {use.name}" if may_be_absent(path, image, pod, container) else ""
 
 
 def names_options(images: ImageTable, container: ReadOnlyTree) -> bool:
@@ -187,7 +242,8 @@ def _program(argv: Sequence[str]) -> str:
 def _problem(server: _Server, use: Use, path: str = "") -> str:
     """Return what a server says of an option; "" if it is right, or if its value is a variable that nobody knows."""
     options = server.options
-    if "$" in use.name or "$" in (use.value or ""):
+    text = f"{use.name}={use.value}"
+    if "$" in text and (path or server.container is None or may_be_defined(text, server.container)):
         return ""
     values = {"name": use.name, "value": use.value or "", "text": use.text}
     values |= {"file": path, "line": str(use.line), "level": "LOG" if path else "FATAL"}

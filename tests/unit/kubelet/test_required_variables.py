@@ -10,6 +10,9 @@ from tests.support.controllers.pods import SimulatedPod, container, node_context
 from tests.support.images import IMAGES
 
 PASSWORD = [{"name": "MYSQL_ROOT_PASSWORD", "value": "secret"}]
+REPLICA = [{"name": f"{name}_REPLICATION_MODE", "value": "slave"} for name in ("POSTGRESQL", "MARIADB")] + [
+    {"name": "POSTGRESQL_PASSWORD", "value": "x"}
+]
 
 
 class Objects:
@@ -66,6 +69,11 @@ def test_database_without_its_variable_crashes_and_is_restarted():
         ("bitnami/redis:7.2", [], False),
         ("bitnami/redis:7.2", [{"name": "ALLOW_EMPTY_PASSWORD", "value": "yes"}], True),
         ("registry.example/team/mysql:8", [], True),
+        ("rabbitmq:4", [{"name": "RABBITMQ_VM_MEMORY_HIGH_WATERMARK", "value": "0.4"}], False),
+        ("rabbitmq:3.8", [{"name": "RABBITMQ_VM_MEMORY_HIGH_WATERMARK", "value": "0.4"}], True),
+        ("bitnami/postgresql:17", [*REPLICA, {"name": "POSTGRESQL_MASTER_HOST", "value": "db"}], False),
+        ("bitnami/mariadb:11.4", [{"name": "MARIADB_REPLICATION_MODE", "value": "slave"}], False),
+        ("bitnami/mariadb:11.4", [*REPLICA, {"name": "MARIADB_MASTER_HOST", "value": "db"}], True),
     ],
 )
 def test_variables_of_the_container_decide(image, env, runs):
@@ -202,3 +210,13 @@ def test_file_of_a_variable_must_exist(described, runs):
     tree = pod(described, volumes=[{"name": "s", "secret": {"secretName": "s"}}])
     end = end_of_entrypoint(IMAGES, tree, described, script_of({}), lambda _: None, lambda _: SECRET)
     assert (end is None) is runs
+
+
+def test_each_variable_that_must_not_be_set_is_named():
+    names = ["RABBITMQ_SSL_VERIFY", "RABBITMQ_VM_MEMORY_HIGH_WATERMARK"]
+    subject = container(image="rabbitmq:4", env=[{"name": name, "value": "1"} for name in names])
+    found = unmet_requirement(IMAGES, pod(subject), subject, References())
+    assert found.logs[:3] == (
+        *(f"error: {name} is set but deprecated" for name in names),
+        "error: deprecated environment variables detected",
+    )

@@ -224,3 +224,47 @@ def test_no_server_of_the_catalogue_claims_to_have_read_a_broken_configuration(n
         if serves(IMAGES, subject) and not warnings(subject) and not exit_code_of(subject):
             wrong.append(path)
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("image", "arguments", "unread"),
+    [
+        ("prom/node-exporter:v1.9.1", ["--path.procf=/x"], "the option path.procf"),
+        ("grafana/loki:3.5.0", ["-config.fil=/x"], "the option -config.fil"),
+        ("influxdb:2", ["--bogus"], "the option --bogus"),
+        ("registry.example/team/redis:1", ["--port", "6380", "--bogus", "1"], "the option --bogus"),
+        ("mysql:8", ["--performance-schema-bogus=1"], "the option performance-schema-bogus"),
+        ("postgres:25", ["-c", "something_new=on"], "the option something_new"),
+        ("redis:7", ["--tls-cert-file", "/tls/x.crt"], "the file /tls/x.crt of the option tls-cert-file"),
+        ("grafana/grafana:12.1.0", ["--config=/etc/grafana/x.ini"], "the file /etc/grafana/x.ini of the option config"),
+    ],
+)  # fmt: skip
+def test_argument_that_nobody_has_checked_has_an_event_and_the_log_claims_nothing(image, arguments, unread):
+    subject = container(image=image, args=arguments, env=PASSWORDS)
+    end = "is not simulated: the container runs without it until it is stopped"
+    assert warnings(subject) == [f"{unread} of the image {image} {end}"]
+    assert first_line(subject) == f"mockube: container c is simulated: {unread} is not read\n"
+
+
+@pytest.mark.parametrize(
+    ("image", "arguments"),
+    [
+        ("prom/node-exporter:v1.9.1", ["--path.procfs=/host/proc", "--no-collector.wifi", "-v"]),
+        ("registry.example/team/redis:1", ["--port", "6380"]),
+        ("postgres:16", ["-c", "max_connections=10", "-c", "pg_stat_statements.track=all"]),
+        ("mysql:8", ["--loose-bogus=1", "--ssl-ca=/etc/ssl/certs/ca-certificates.crt"]),
+        ("grafana/grafana:12.1.0", ["--config=/etc/grafana/grafana.ini"]),
+        ("redis:7", ["--logfile", "/data/log"]),
+        ("redis:7", ["--help"]),
+        ("envoyproxy/envoy:v1.34.0", ["-c", "/etc/envoy/envoy.yaml"]),
+        ("quay.io/coreos/etcd:v3.5.0", ["--data-dir=/x"]),
+    ],
+)
+def test_listed_arguments_have_no_event(image, arguments):
+    subject = container(image=image, args=arguments, env=PASSWORDS)
+    assert not warnings(subject)
+
+
+def test_file_that_a_volume_may_have_has_no_event():
+    subject = described("redis:7", "/tls", args=["--tls-cert-file", "/tls/x.crt"])
+    assert not warnings(subject, EMPTY)

@@ -31,6 +31,8 @@ def problem(image, *args, command=(), mount=None, **fields):
         ("ruby:3", "ruby app.rb", "ruby: No such file or directory -- app.rb (LoadError)", 1),
         ("perl:5.34", "perl x.pl", 'Can\'t open perl script "x.pl": No such file or directory', 2),
         ("redis:7", "redis-server /usr/local/etc/redis/redis.conf", "Fatal error, can't open config file '/usr/local/etc/redis/redis.conf': No such file or directory", 1),
+        ("redis:7", "redis-server /etc/nosuch.conf", "Fatal error, can't open config file '/etc/nosuch.conf': No such file or directory", 1),
+        ("redis:7", "redis-server $(CONF)", "Fatal error, can't open config file '/data/$(CONF)': No such file or directory", 1),
         ("mongo:7", "mongod --config /nope.conf", "try 'mongod --help' for more information", 2),
     ],
 )  # fmt: skip
@@ -43,6 +45,8 @@ def test_program_says_that_its_file_does_not_exist(image, command, line, code):
     [
         ("prom/prometheus", ["--config.file=/nope.yml"], 2),
         ("prom/prometheus", ["--config.file", "/nope.yml"], 2),
+        ("prom/prometheus", ["--config.file=/etc/prometheus/nope.yml"], 2),
+        ("prom/alertmanager", ["--config.file=/etc/alertmanager/nope.yml"], 1),
         ("postgres:16", ["-c", "config_file=/nope.conf"], 2),
         ("mysql:8", ["--defaults-file=/nope.cnf"], 1),
         ("hashicorp/vault", ["server", "-config=/nope.hcl"], 1),
