@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 from .arithmetic import evaluate
 from .fields import Piece
-from .patterns import Pattern, replace_matches, strip
+from .patterns import Pattern, replace_matches, replacement_texts, strip
 from .process import CommandStart, Effect, Steps, count_work, slices
 from .quoting import quote
 from .state import BadIndex, DiscardError, ExpansionError, Shell, ShellExit
@@ -297,7 +297,13 @@ class _Expansion:
             )
         if operator[0] == "/":
             pattern = yield from self._expansions.pattern(shell, part.word)
-            replacement = yield from self._expansions.text(shell, part.second or ())
+            if shell.is_bash and "patsub_replacement" in shell.features:
+                pieces = yield from self._expansions.pieces(shell, part.second or ())
+                replacement = replacement_texts(
+                    [(" ", True) if piece.breaks else (piece.text, piece.quoted) for piece in pieces]
+                )
+            else:
+                replacement = [(yield from self._expansions.text(shell, part.second or ()))]
             return (yield from replace_matches(value, operator, pattern, replacement))
         yield from count_work(len(value), _CHARACTERS_PER_COMMAND)
         if operator == ":":

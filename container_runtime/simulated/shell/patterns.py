@@ -24,6 +24,8 @@ _CHARACTERS_PER_COMMAND: Final = 16 * 1024
 _STEPS_PER_COMMAND: Final = 200_000
 """The product of the lengths of a text and of a pattern with wildcards whose match takes as long as a command at most."""
 _MATCHES_PER_COMMAND: Final = 20
+_REPLACEMENT: Final = re.compile(r"(\\[\\&])|(&)|([^\\&]+|\\)")
+"""Matches the parts of a replacement in bash: an escaped character, a reference to the match, and other text."""
 _SEARCHES_PER_COMMAND: Final = 50
 _SPECIAL: Final = re.compile(r"[*?\[\\]")
 CLASSES: Final = {
@@ -249,13 +251,29 @@ def _size(item: Item) -> int:
     return len(item) if isinstance(item, str) else 1
 
 
+def replacement_texts(pieces: Sequence[tuple[str, bool]]) -> Sequence[str]:
+    """Return the texts of bash's replacement of a match: each `&` that is not quoted, and that no backslash precedes, is the match."""
+    texts = [""]
+    for text, is_quoted in pieces:
+        if is_quoted or ("&" not in text and "\\" not in text):
+            texts[-1] += text
+            continue
+        for escaped, ampersand, other in _REPLACEMENT.findall(text):
+            texts[-1] += escaped[1:] or other
+            texts += [""] * len(ampersand)
+    return texts
+
+
 def replace_matches(
-    value: str, kind: str, pattern: Pattern, replacement: str
+    value: str, kind: str, pattern: Pattern, replacement: Sequence[str]
 ) -> Generator[Effect, bytes | None, str]:
-    """Replace the first match (`/`), all matches (`//`), or a match at the beginning (`/#`) or the end (`/%`)."""
+    """Replace the first match (`/`), all matches (`//`), or a match at the beginning (`/#`) or the end (`/%`).
+
+    The match itself comes between the texts of the replacement.
+    """
     if not pattern.has_wildcards:
         yield from count_work(len(value), _CHARACTERS_PER_COMMAND)
-        return _replace_literal(value, kind, pattern.literal, replacement)
+        return _replace_literal(value, kind, pattern.literal, pattern.literal.join(replacement))
     expression = pattern.regular_expression()
     yield from count_work(len(value) + len(expression), _CHARACTERS_PER_COMMAND)
     anchored = {"/#": f"^(?:{expression})", "/%": f"(?:{expression})$"}.get(kind, expression)
@@ -272,7 +290,7 @@ def replace_matches(
     for start, end in spans:
         if start == end and kind in ("/", "//"):
             continue
-        parts += [value[position:start], replacement]
+        parts += [value[position:start], value[start:end].join(replacement)]
         position = end
     return "".join(parts) + value[position:]
 

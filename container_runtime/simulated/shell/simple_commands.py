@@ -31,6 +31,8 @@ from .syntax import Assignment, Redirect, ShellSyntaxError, SimpleCommand
 from .variables import ReadOnlyVariable
 from .words import expand_text, expand_words
 
+_SYNTAX_ERROR: Final = "Syntax error: "
+_BAD_SUBSTITUTION: Final = "Bad substitution"
 SPECIAL_BUILTINS: Final = frozenset(
     [
         "break",
@@ -126,10 +128,23 @@ def report_error(shell: Shell, error: Exception) -> Steps:
     error.is_reported = True
     shell.line = (error.bash_line if shell.is_bash else 0) or error.line or shell.line
     if isinstance(error, ExpansionError) or not shell.is_bash:
-        yield from shell.report(text)
+        yield from shell.report(_in_words_of_busybox(text) if shell.process.host.has_busybox else text)
         return
     for line in (text, error.source) if error.source else (text,):
         yield from shell.report_parser(line)
+
+
+def _in_words_of_busybox(text: str) -> str:
+    """Return a message of dash about a syntax error as busybox words it, such as `syntax error: unexpected ")"`."""
+    problem = text.removeprefix(_SYNTAX_ERROR)
+    if problem == text != _BAD_SUBSTITUTION:
+        return text
+    token, unexpected, expected = problem.partition(" unexpected")
+    if unexpected:
+        problem = f"unexpected {token}{expected}"
+    elif not problem.startswith("EOF"):
+        problem = problem[0].lower() + problem[1:]
+    return f"{_SYNTAX_ERROR.lower()}{problem}"
 
 
 def report_errors(shell: Shell, execution: Run) -> Run:

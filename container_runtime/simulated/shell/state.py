@@ -46,6 +46,25 @@ OPTION_NAMES: Final = frozenset(
     ]
 )
 
+FEATURES_AT_START: Final = frozenset(
+    [
+        "checkwinsize",
+        "cmdhist",
+        "complete_fullquote",
+        "extquote",
+        "force_fignore",
+        "globasciiranges",
+        "globskipdots",
+        "hostcomplete",
+        "interactive_comments",
+        "patsub_replacement",
+        "progcomp",
+        "promptvars",
+        "sourcepath",
+    ]
+)
+"""The options of `shopt` that bash sets itself."""
+
 
 class ShellExit(Exception):
     """`exit` ends the shell, or a command fails under `set -e`."""
@@ -128,7 +147,7 @@ class Shell(ABC):
         self.is_bash = is_bash
         self.variables = VariableTable(process.environment)
         self.options: set[str] = {"braceexpand"} if is_bash else set()
-        self.features: set[str] = set()
+        self.features = set(FEATURES_AT_START)
         """The options of `shopt` that are enabled."""
         self.script_name = arguments[0]
         self.arguments: list[str] = list(arguments[1:])
@@ -247,8 +266,12 @@ class Shell(ABC):
 
     def report(self, text: str) -> Steps:
         """Write an error message."""
-        reader = f"{self.origin.reader}: " if self.origin.reader and not self.is_bash else ""
-        yield from self.write(2, f"{self.place()}{reader}{text}\n")
+        reader = "" if self.is_bash else self.origin.reader
+        if reader and self.process.host.has_busybox:  # it counts the lines of an argument from 0
+            line = self.line - ("c" in self.letters)
+            yield from self.write(2, f"{self.script_name}: {reader}: line {line}: {text}\n")
+            return
+        yield from self.write(2, f"{self.place()}{reader}{': ' * bool(reader)}{text}\n")
 
     def report_parser(self, text: str) -> Steps:
         """Write an error message of the parser, in which bash names where the text is from."""

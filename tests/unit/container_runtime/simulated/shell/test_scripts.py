@@ -1,5 +1,7 @@
 """Output and exit codes of scripts and programs in simulated containers."""
 
+import shlex
+
 import pytest
 
 from mockube.container_runtime.images.programs import programs_of_image
@@ -375,3 +377,66 @@ def test_recursive_grep_follows_links_as_its_project_does(image, command, output
     """The files of a ConfigMap are links, through one that leads to their folder."""
     host = container(installed=programs_of_image(IMAGES, image))
     assert script(LINKED + command, host=host)[:2] == (output, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("if true", 'unexpected end of file (expecting "then")'),
+        ("for i in a; echo", 'unexpected word (expecting "do")'),
+        ("for i in a; { :; }", 'unexpected "{" (expecting "do")'),
+        ("echo a\nif", 'unexpected end of file (expecting "then")'),
+        (")", 'unexpected ")"'),
+        ("echo a;; b", 'unexpected ";;"'),
+        ("cat <<", "unexpected end of file"),
+        ("echo $(if)", 'unexpected ")"'),
+        ("echo 'abc", "unterminated quoted string"),
+        ("echo ${x", "missing '}'"),
+        ("echo $((1+", "missing '))'"),
+        ("echo `echo", "EOF in backquote substitution"),
+        ("for 1 in a; do :; done", "bad for loop variable"),
+        ("echo ${x!}; echo no", "bad substitution"),
+    ],
+)
+def test_shell_of_busybox_words_syntax_errors_in_its_way(text, message):
+    host = container(installed=programs_of_image(IMAGES, "busybox"))
+    errors, code = script(text, host=host)[1:3]
+    assert (errors, code) == (f"sh: syntax error: {message}\n", 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("eval if", "sh: eval: line 0"),
+        ("echo if > /data/a; sh /data/a", "/data/a: line 2"),
+    ],
+)
+def test_shell_of_busybox_says_where_a_syntax_error_is(text, place):
+    host = container(installed=programs_of_image(IMAGES, "busybox"))
+    errors = script(text, host=host)[1]
+    assert errors == f'{place}: syntax error: unexpected end of file (expecting "then")\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "output"),
+    [
+        ("x=abc; echo ${x/b/[&]}", "a[b]c"),
+        ("x=abc; echo ${x/b/[\\&]}", "a[&]c"),
+        ('x=abc; echo "${x/b/[&]}"', "a[b]c"),
+        ('x=abc; echo "${x/b/[\\&]}"', "a[&]c"),
+        ("x=abc; echo ${x/b/'&'}", "a&c"),
+        ('x=abc; r="[&]"; echo ${x/b/$r}', "a[b]c"),
+        ('x=abc; r="[&]"; echo ${x/b/"$r"}', "a[&]c"),
+        ("x=abc; r='[\\&]'; echo ${x/b/$r}", "a[&]c"),
+        ("x=abab; echo ${x//b/<&&>}", "a<bb>a<bb>"),
+        ("x=abc; echo ${x/#a/&&} ${x/%c/&&}", "aabc abcc"),
+        ("x=abc; r='a\\b&'; echo ${x/b/$r}", "aa\\bbc"),
+        ("x=abc; r='a\\\\b'; echo ${x/b/$r}", "aa\\bc"),
+        ("x=abc; echo ${x/b?/-&-}", "a-bc-"),
+        ("set -- ab cb; echo ${@/b/&&}", "abb cbb"),
+        ("x=abc; shopt -u patsub_replacement; echo ${x/b/[&]}", "a[&]c"),
+        ("shopt patsub_replacement sourcepath", "patsub_replacement\ton\nsourcepath\ton"),
+    ],
+)
+def test_ampersand_in_replacement_of_bash_is_the_match(text, output):
+    assert script(f"bash -c {shlex.quote(text)}")[0] == f"{output}\n"
