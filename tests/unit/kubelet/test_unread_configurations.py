@@ -239,7 +239,7 @@ def test_no_server_of_the_catalogue_claims_to_have_read_a_broken_configuration(n
         ("grafana/grafana:12.1.0", ["--config=/etc/grafana/x.ini"], "the file /etc/grafana/x.ini of the option config"),
     ],
 )  # fmt: skip
-def test_argument_that_nobody_has_checked_has_an_event_and_the_log_claims_nothing(image, arguments, unread):
+def test_unlisted_argument_has_an_event_and_the_log_claims_nothing(image, arguments, unread):
     subject = container(image=image, args=arguments, env=PASSWORDS)
     end = "is not simulated: the container runs without it until it is stopped"
     assert warnings(subject) == [f"{unread} of the image {image} {end}"]

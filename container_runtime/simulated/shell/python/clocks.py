@@ -15,7 +15,17 @@ from . import costs
 from .errors import error
 from .interpreter import PythonInterpreter
 from .operations import is_native
-from .values import Builtin, BulkText, Code, GeneratorObject, Iterator, NativeObject, NativeType, Value
+from .values import (
+    Builtin,
+    BulkText,
+    Code,
+    GeneratorObject,
+    Iterator,
+    NativeObject,
+    NativeType,
+    Value,
+    type_name,
+)
 
 _MAX_SLEEP: Final = 1e12
 _MAX_PARSED: Final = 300
@@ -70,7 +80,7 @@ def time_module(machine: PythonInterpreter) -> dict[str, Value]:
     def sleep(_: PythonInterpreter, arguments: list[Value], __: Keywords) -> Code:
         (seconds,) = arguments
         if not isinstance(seconds, (int, float)):
-            raise error("TypeError", f"'{type(seconds).__name__}' object cannot be interpreted as an integer")
+            raise error("TypeError", f"'{type_name(seconds)}' object cannot be interpreted as an integer")
         if seconds < 0:
             raise error("ValueError", "sleep length must be non-negative")
         yield machine.sleep(min(float(seconds), _MAX_SLEEP))

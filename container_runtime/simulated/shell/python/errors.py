@@ -10,7 +10,7 @@ from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.outside import OutsideAnswer
 from mockube.container_runtime.simulated.shell.process import BrokenPipe, UnknownProgram
 
-from .values import ErrorInstance, Frame, PyClass, SourceFile, Value
+from .values import ErrorInstance, Frame, PyClass, SourceFile, Value, with_type_names
 
 _MAX_TRACE: Final = 2_000
 """The frames of a traceback, which grows each time its error is raised."""
@@ -131,6 +131,8 @@ def converted(problem: BaseException) -> PythonError:
     arguments = problem.args
     if isinstance(problem, RecursionError):
         arguments = ("maximum recursion depth exceeded",)
+    elif name == "TypeError":
+        arguments = (with_type_names(str(problem), ()),)
     elif name in ("JSONDecodeError", "UnicodeDecodeError", "UnicodeEncodeError"):
         arguments = (str(problem),)
     return error(name, *arguments)

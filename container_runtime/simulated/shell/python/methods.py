@@ -27,6 +27,7 @@ from .values import (
     Value,
     Wrapper,
     type_name,
+    with_type_names,
 )
 
 _MUTATING: Final = frozenset(
@@ -402,6 +403,9 @@ def call_native(  # noqa: C901, PLR0912 - the rules of one call
         elif name in _ITERATING and not (isinstance(argument, dict) and isinstance(receiver, dict)):
             argument = yield machine.collect(argument)
         values.append(argument)
+    if name == "join" and values and any(isinstance(item, BulkText) for item in values[0]):
+        machine.check_length(sum(item.length for item in values[0] if isinstance(item, BulkText)))
+        values[0] = [machine.text_of_bulk(item) if isinstance(item, BulkText) else item for item in values[0]]
     is_keyed = isinstance(receiver, (dict, set, frozenset))
     if is_keyed:
         for index, value in enumerate(values):
@@ -426,7 +430,13 @@ def call_native(  # noqa: C901, PLR0912 - the rules of one call
     if name == "to_bytes":
         machine.check_length(max(map(costs.size_of_number, (*values, *keywords.values())), default=0))
     machine.charge(costs.method(name, receiver, values))
-    result = function(receiver, *values, **keywords)
+    try:
+        result = function(receiver, *values, **keywords)
+    except TypeError as problem:
+        items = values[0] if name == "join" and values else ()
+        raise error(
+            "TypeError", with_type_names(str(problem), [*values, *keywords.values(), *items])
+        ) from None
     if isinstance(result, str):
         machine.charge(costs.CHARACTER * len(result))
     return result

@@ -43,7 +43,7 @@ def open_file(machine: PythonInterpreter, arguments: list[Value], keywords: Keyw
     if isinstance(name, NativeObject):
         name = name.members.get("_path", "")
     if not isinstance(name, str):
-        raise error("TypeError", f"expected str, bytes or os.PathLike object, not {type(name).__name__}")
+        raise error("TypeError", f"expected str, bytes or os.PathLike object, not {type_name(name)}")
     return FileObject(machine, name, mode)
 
 

@@ -1,7 +1,8 @@
 """The values of simulated Python scripts: numbers, texts and containers are Python's own; all other kinds are defined here."""
 
 import ast
-from collections.abc import Callable, Generator, Mapping
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from mockube.container_runtime.simulated.shell import limits
@@ -305,6 +306,18 @@ def type_name(value: Value) -> str:
     if isinstance(value, BulkText):
         return type(value.unit).__name__
     return _NAMES.get(type(value)) or type(value).__name__
+
+
+_INTERNAL: Final = re.compile(
+    r"\b(?:BulkText|Builtin|DefaultDict|Function|GeneratorObject|Instance|Method|Module|NativeObject|NativeType|PyClass|Super)\b"
+)
+"""Matches the name of a class that stands for one of Python."""
+
+
+def with_type_names(message: str, values: Iterable[Value]) -> str:
+    """Return a message of the interpreter that runs this, with the names that the types of the values have in a script."""
+    names = {type(value).__name__: type_name(value) for value in values}
+    return _INTERNAL.sub(lambda match: names.get(match[0], "object"), message)
 
 
 def flatten(classes: Value) -> list[Value]:

@@ -150,3 +150,22 @@ def test_a_missing_script_is_reported():
         2,
         "python3: can't open file '/nope.py': [Errno 2] No such file or directory\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("class A: pass\n''.join([A()])", "sequence item 0: expected str instance, A found"),
+        ("''.join([len])", "sequence item 0: expected str instance, builtin_function_or_method found"),
+        ("class A: pass\n'a'.replace(A(), 'b')", "replace() argument 1 must be str, not A"),
+        ("import time\ntime.sleep('a' * 10 ** 8)", "'str' object cannot be interpreted as an integer"),
+        ("[1]['a' * 10 ** 8]", "list indices must be integers or slices, not object"),
+        ("open([0] * 10 ** 8)", "expected str, bytes or os.PathLike object, not list"),
+    ],
+)
+def test_errors_name_the_types_of_python(script, message):
+    assert run(script).stderr.splitlines()[-1] == f"TypeError: {message}"
+
+
+def test_long_texts_are_joined():
+    assert run("print(len(''.join(['x' * 500000, 'y', 'x' * 500000])))").stdout == "1000001\n"
