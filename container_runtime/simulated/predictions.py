@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
+from math import inf
 from posixpath import normpath
 from typing import Final, NamedTuple
 
@@ -573,6 +574,8 @@ def port_answer(
     images: ImageTable, pod: ReadOnlyTree, request: PortProbe, script: Script, *, seconds: float = 0.0
 ) -> PortAnswer:
     """Return what a port of a pod answers to an attempt of a probe, some seconds after the start of the container."""
+    if seconds < _opens_at(images, pod, request.port, script):
+        return REFUSED
     answer = probe_answers.predicted_answer(images, pod, request, script, seconds)
     if (
         answer.unknown
@@ -592,7 +595,34 @@ def port_behavior(images: ImageTable, pod: ReadOnlyTree, port: int) -> PortBehav
 
 def port_changes(images: ImageTable, pod: ReadOnlyTree, port: int) -> tuple[float, ...]:
     """Return the seconds after the start of a container at which the answers of a port change."""
-    return probe_answers.times_of_changes(images, pod, port)
+    opens_at = _opens_at(images, pod, port, script_of(meta.annotations(pod)))
+    changes = probe_answers.times_of_changes(images, pod, port)
+    return (opens_at, *changes) if 0 < opens_at < inf else changes
+
+
+def _opens_at(images: ImageTable, pod: ReadOnlyTree, port: int, script: Script) -> float:
+    """Return the seconds after the start of a container at which it begins to listen on a port of the pod; 0 if nobody knows."""
+    if str(port) in script.answers:
+        return 0.0
+    for container in probe_answers.concurrent_containers(pod):
+        if container.get("command") and port in listeners_of(images, pod, container).ports:
+            return listens_from(images, pod, container, port)
+    return 0.0
+
+
+def listens_from(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, port: int) -> float:
+    """Return the seconds after which the command of a container calls the program that listens on a port.
+
+    Infinite if it never does; 0 if nobody knows, or if the command is that program itself.
+    """
+    name = listeners_of(images, pod, container).programs.get(port)
+    if name is None:
+        return 0.0
+    script = script_of(meta.annotations(pod))
+    calls = program.first_calls(images, container, _full_context(images, pod, container, script))
+    if calls is None:
+        return 0.0
+    return calls.seconds.get(name, inf if calls.is_complete else 0.0)
 
 
 def is_closed(images: ImageTable, pod: ReadOnlyTree, port: int, script: Script) -> bool:

@@ -117,6 +117,7 @@ from .programs.program import (
     termination_message,
 )
 from .run_log import JoinableLog, RunLogReader, lost_log
+from .servers.listeners import listeners_of
 from .servers.live_probes import (
     answer_from_files,
     fields_of_actions,
@@ -387,7 +388,13 @@ class SimulatedRuntime:
         is_configured = any(
             self._configured.is_configured(pod, other) for other in concurrent_containers(pod)
         )
-        if is_configured or self.loads.is_slow(pod):
+        has_live_server = any(
+            other.get("command")
+            and listeners_of(self._images, pod, other).programs
+            and self._live.command(pod, other)
+            for other in concurrent_containers(pod)
+        )
+        if is_configured or has_live_server or self.loads.is_slow(pod):
             port_probes = [*fields_of_port_probes(container)]
         else:
             actions = fields_of_actions(self._images, pod, container)
@@ -519,6 +526,8 @@ class SimulatedRuntime:
         if request.path is not None and handled_server_on(self._images, pod, request.port) is not None:
             return await self._probe_handled(pod, request)
         served = server_of_files(self._images, pod, request.port)
+        if self._responses.is_closed(self._pods.latest(pod) or pod, request.port):
+            return REFUSED
         if served is None:
             seconds = running_seconds(pod, name, self._clock.now()) or 0.0
             return predictions.port_answer(
@@ -828,6 +837,7 @@ class SimulatedRuntime:
     ) -> None:
         """Execute a container's command. One that is not simulated ends, or runs on, as it does in advance."""
         container, files = run.container, host.files
+        self._servers.note_calls(meta.uid(pod), container["name"], run.state.restarts, host.calls)
         host.now = self._clock.now
         host.enter_node = partial(self.machines.machine_for, pod, container)
         execution = in_container(

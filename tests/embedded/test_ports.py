@@ -6,8 +6,9 @@ import urllib.request
 
 import pytest
 from kubernetes import client as official
-from kubernetes.stream import portforward
+from kubernetes.stream import portforward, stream
 
+from mockube.apimachinery import conditions
 from tests.support.server.spdy_client import SpdyClient
 
 pytestmark = [
@@ -111,3 +112,25 @@ def test_kubelets_refuse_unauthenticated_clients(module_cluster, api):
     with refused.value as answer:
         assert answer.code == 401
         assert "Server" not in answer.headers
+
+
+@pytest.mark.parametrize("first", ["true", "wget -qO- http://nope"])
+def test_server_in_a_script_listens_from_its_call_on(module_cluster, api, first):
+    """The second script runs in real time from its start, the first one from the command of the client on."""
+    name = "late" if first == "true" else "late-live"
+    script = f"{first}; until [ -f /go ]; do sleep 1; done; httpd -f -p 8080"
+    probe = {"tcpSocket": {"port": 8080}, "periodSeconds": 1}
+    container = {"name": "c", "image": "busybox", "command": ["sh", "-c", script], "readinessProbe": probe}
+    api.create_namespaced_pod("default", {"metadata": {"name": name}, "spec": {"containers": [container]}})
+    module_cluster.wait("Pod", name, "jsonpath={.status.phase}=Running")
+
+    def exec_of(*command):
+        call = api.connect_get_namespaced_pod_exec
+        return stream(call, name, "default", command=["sh", "-c", *command], stdout=True, stderr=True)
+
+    assert "refused" in exec_of("wget -qO- localhost:8080")
+    assert ":8080" not in exec_of("netstat -tln")
+    assert conditions.is_true(module_cluster.get("Pod", name), "Ready") is False
+    exec_of("touch /go")
+    module_cluster.wait("Pod", name, "Ready")
+    assert ":8080" in exec_of("netstat -tln")

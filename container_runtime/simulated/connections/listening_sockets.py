@@ -1,6 +1,7 @@
 """The sockets on which the containers of a pod listen, as netstat and ss show them. Pure."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Final
 
 from mockube.apimachinery import meta
@@ -13,7 +14,7 @@ from mockube.container_runtime.simulated.servers.listeners import listeners_of
 from mockube.container_runtime.simulated.servers.running_servers import RunningServers
 from mockube.container_runtime.simulated.shell.network_programs.sockets import Socket
 
-from .port_answers import open_port, running_containers
+from .port_answers import has_begun, open_port, running_containers
 
 _OLD: Final = "0.0.0.0"  # noqa: S104 - in the output of a simulated program
 _BOTH: Final = frozenset(
@@ -24,21 +25,25 @@ _ONLY_OLD: Final = frozenset({"mongod", "haproxy", "python", "python3", "socat",
 """The servers that open one for IPv4. Others, as programs in Go, Java and of Node, open one for both, which counts as one of IPv6."""
 
 
-def listening_sockets(images: ImageTable, pod: ReadOnlyTree, servers: RunningServers) -> Iterator[Socket]:
+def listening_sockets(
+    images: ImageTable, pod: ReadOnlyTree, servers: RunningServers, now: datetime
+) -> Iterator[Socket]:
     """Yield the sockets of a pod by their ports, each with the first process of its container."""
     started = servers.of_pod(pod)
     found = set[tuple[int, str, str]]()
     for container in running_containers(pod):
         listeners = listeners_of(images, pod, container)
         server = started.get(container["name"])
-        ports = {("TCP", port) for port in listeners.ports}
+        ports = {
+            ("TCP", port) for port in listeners.ports if has_begun(images, pod, container, port, servers, now)
+        }
         if server is not None:
             configuration = server.configuration
             ports = {("TCP", port) for port in (configuration.ports if configuration is not None else ())}
         ports |= {(protocol, port) for protocol, each in (listeners.datagrams or {}).items() for port in each}
         for entry in container.get("ports") or ():
             protocol, port = entry.get("protocol") or "TCP", entry["containerPort"]
-            if open_port(images, pod, port, protocol, servers) is not None and listeners.may_listen(
+            if open_port(images, pod, port, protocol, servers, now) is not None and listeners.may_listen(
                 port, protocol
             ):
                 ports.add((protocol, port))

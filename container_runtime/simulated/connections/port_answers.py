@@ -1,6 +1,7 @@
 """What a simulated container answers on a port: by its annotation, by its image, or else the line that names the pod. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from html import escape
 from http import HTTPStatus
 from typing import Final
@@ -12,8 +13,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import hostname_of
 from mockube.container_runtime.images.table import HTTP, ImageTable, PortBehavior
 from mockube.container_runtime.pod_script import script_of
-from mockube.container_runtime.runs import container_spec, container_status
+from mockube.container_runtime.runs import container_spec, container_status, running_seconds
 from mockube.container_runtime.simulated.configured.contract import RunningServer
+from mockube.container_runtime.simulated.predictions import listens_from
 from mockube.container_runtime.simulated.servers.http_paths import (
     PLACEHOLDER,
     location_of,
@@ -94,8 +96,9 @@ def open_port(
     port: int,
     protocol: str = "TCP",
     servers: RunningServers | None = None,
+    now: datetime | None = None,
 ) -> OpenPort | None:
-    """Return what listens on a port: an annotation's response, a container's program, or one that is not simulated if it declares the port."""
+    """Return what listens on a port at a time: an annotation's response, a container's program, or one that is not simulated if it declares the port."""
     if protocol == "TCP" and str(port) in script_of(meta.annotations(pod)).answers:
         return OpenPort(speaks=HTTP, uses_tls=None)
     running_servers = servers.of_pod(pod) if servers is not None else {}
@@ -109,6 +112,8 @@ def open_port(
             continue
         listeners = listeners_of(images, pod, container)
         ports = listeners.ports if protocol == "TCP" else (listeners.datagrams or {}).get(protocol, {})
+        if port in ports and not has_begun(images, pod, container, port, servers, now):
+            continue
         if port in ports:
             return _opened_by(container, port, listeners, ports[port])
         declared = next(
@@ -123,6 +128,25 @@ def open_port(
             unknown = listeners.unknown or f"the image {container.get('image')}"
             return OpenPort(uses_tls=None, container=container, unknown=unknown)
     return None
+
+
+def has_begun(
+    images: ImageTable,
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    port: int,
+    servers: RunningServers | None,
+    now: datetime | None,
+) -> bool:
+    """Return whether the script of a container has called its program that listens on a port, or there is none."""
+    program = listeners_of(images, pod, container).programs.get(port)
+    if program is None or servers is None or now is None:
+        return True
+    calls = servers.calls(pod, container["name"])
+    if calls is not None:
+        return program in calls
+    seconds = running_seconds(pod, container["name"], now)
+    return seconds is None or seconds >= listens_from(images, pod, container, port)
 
 
 def _opened_by(

@@ -81,15 +81,23 @@ class PortResponses:
 
     def open_port(self, pod: ReadOnlyTree, port: int, protocol: str = "TCP") -> OpenPort | None:
         """Return what listens on a port of a pod; None if nothing does."""
-        opened = port_answers.open_port(self._images, pod, port, protocol, self._servers)
+        opened = port_answers.open_port(self._images, pod, port, protocol, self._servers, self._clock.now())
         is_known = opened is not None and not opened.unknown
         if protocol == "TCP" and not is_known and self.listeners.knows(meta.uid(pod), port):
             return OpenPort(container=opened.container if opened is not None else None, is_accepted=True)
         return opened
 
+    def is_closed(self, pod: ReadOnlyTree, port: int) -> bool:
+        """Return whether the program that is to listen on a port of a pod has not been called."""
+        now = self._clock.now()
+        return any(
+            not port_answers.has_begun(self._images, pod, container, port, self._servers, now)
+            for container in port_answers.running_containers(pod)
+        )
+
     def sockets(self, pod: ReadOnlyTree) -> bytes:
         """Return what listens in a pod, as JSON."""
-        return msgspec.json.encode([*listening_sockets(self._images, pod, self._servers)])
+        return msgspec.json.encode([*listening_sockets(self._images, pod, self._servers, self._clock.now())])
 
     async def tls_context(self, pod: ReadOnlyTree, opened: OpenPort) -> ssl.SSLContext:
         """Return the TLS of a server: with the certificate of its configuration, or else a self-signed one."""

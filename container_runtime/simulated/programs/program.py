@@ -5,6 +5,7 @@ Pure. The command is interpreted. The result is None for a command that is not s
 
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from math import inf
@@ -521,6 +522,37 @@ def _interpret(
     read the time, one result serves for many pods.
     """
     return _run_after(invocation, restarts, started).program
+
+
+class FirstCalls(NamedTuple):
+    """Which programs a command calls, as far as it is known before it runs."""
+
+    seconds: Mapping[str, float]
+    """When it calls each of them first, in seconds after its start."""
+    is_complete: bool
+    """Whether it calls no others."""
+
+
+def first_calls(
+    images: ImageTable, container: Mapping[str, Any], context: CommandContext
+) -> FirstCalls | None:
+    """Return which programs a container's command calls; None if what happens outside of it decides that."""
+    invocation = invocation_of(images, container, context)
+    return None if invocation is None or invocation.is_outside else _first_calls(invocation)
+
+
+@lru_cache(maxsize=4096)
+def _first_calls(invocation: Invocation) -> FirstCalls | None:
+    budget = AdvanceBudget()
+    is_complete = False
+    try:
+        host, execution = start_invocation(invocation, initial_files(invocation, budget))
+        with suppress(UnknownProgram):
+            _run_to_end(execution, host, bytearray(), CpuMeter(), budget)
+            is_complete = True
+    except (OutsideAnswer, StartError, ShellSyntaxError, RecursionError, OutOfMemory):
+        return None
+    return FirstCalls(host.calls, is_complete)
 
 
 class _ComputedRun(NamedTuple):

@@ -31,6 +31,12 @@ _KEYWORDS: Final = KEYWORDS | BASH_KEYWORDS
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 
 
+def is_script(words: Sequence[str]) -> bool:
+    """Return whether a command is a shell, which may call a program later or never."""
+    rest = _without_wrappers(words)
+    return bool(rest) and rest[0].rpartition("/")[2] in _SHELLS
+
+
 def simple_commands(words: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield the commands of a command: those of the script of a shell, or itself."""
     words = _without_wrappers(words)

@@ -23,7 +23,7 @@ from mockube.container_runtime.images.table import (
 )
 from mockube.container_runtime.pod_script import runs_script
 from mockube.container_runtime.simulated.programs.program import is_pause_image
-from mockube.container_runtime.simulated.programs.script_commands import simple_commands
+from mockube.container_runtime.simulated.programs.script_commands import is_script, simple_commands
 from mockube.container_runtime.simulated.shell.command_lookup import SHELL_WORDS
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
     PROGRAMS as NETWORK_SERVERS,
@@ -43,6 +43,8 @@ class Listeners(Struct, frozen=True, kw_only=True):
 
     ports: Behaviors = {}
     """What the program does on each port; None if nobody knows."""
+    programs: Mapping[int, str] = {}
+    """The programs in a script that listen on a port once they are called."""
     unknown: str = ""
     """What may listen on other ports, such as an image that is not known; "" if nothing does."""
     possible: frozenset[int] = frozenset()
@@ -215,6 +217,8 @@ def _of_command(
 ) -> Listeners:
     """Return the ports of all programs that a command runs, in a script of a shell, too."""
     found: dict[int, PortBehavior | None] = {}
+    programs: dict[int, str] = {}
+    has_script = is_script(words)
     datagrams: dict[str, Behaviors] | None = None
     unknown, possible = "", frozenset[int]()
     folder = key.folder or (image.workdir if image is not None else "") or "/"
@@ -223,6 +227,8 @@ def _of_command(
             folder = normpath(join(folder, next(iter(command[1:]), "/root")))
         listeners = _of_simple_command(command, key, image, environment, folder)
         found |= listeners.ports
+        if has_script and command:
+            programs |= dict.fromkeys(listeners.ports, command[0].rpartition("/")[2])
         unknown, possible = unknown or listeners.unknown, possible | listeners.possible
         for protocol, ports in (listeners.datagrams or {}).items():
             datagrams = datagrams or {}
@@ -230,7 +236,7 @@ def _of_command(
     script = "\0".join(words)
     if image is not None and any(path in script for path in image.configuration):
         return Listeners(ports=dict.fromkeys(found), unknown=f"the configuration of the image {key.image}")
-    return Listeners(ports=found, unknown=unknown, possible=possible, datagrams=datagrams)
+    return Listeners(ports=found, programs=programs, unknown=unknown, possible=possible, datagrams=datagrams)
 
 
 def _of_simple_command(

@@ -26,6 +26,10 @@ class _Entries(dict[str, _Entry]):
 _NONE: Final[Mapping[str, _Entry]] = {}
 
 
+class _Calls(dict[str, tuple[int, Mapping[str, float]]]):
+    """The programs that the commands of a pod in real time have called, each with the number of the run, by the container's name."""
+
+
 class RunningServers:
     def __init__(self, records: Records) -> None:
         self._records = records
@@ -33,6 +37,17 @@ class RunningServers:
     def start(self, uid: str, name: str, restarts: int, server: RunningServer) -> None:
         """Note the server of a run that begins, and which it may start."""
         self._records.ensure(uid, _Entries)[name] = _Entry(restarts, server, is_live=True)
+
+    def note_calls(self, uid: str, name: str, restarts: int, calls: Mapping[str, float]) -> None:
+        """Note the programs that a run in real time calls, to which it adds."""
+        self._records.ensure(uid, _Calls)[name] = restarts, calls
+
+    def calls(self, pod: ReadOnlyTree, name: str) -> Mapping[str, float] | None:
+        """Return the programs that the present run of a container has called; None for one that is not in real time."""
+        of_pod = self._records.find(meta.uid(pod), _Calls)
+        noted = None if of_pod is None else of_pod.get(name)
+        restarts = (container_status(pod, name) or {}).get("restartCount") or 0
+        return noted[1] if noted is not None and noted[0] == restarts else None
 
     def end(self, uid: str, name: str, restarts: int) -> None:
         """Note the end of a run."""

@@ -257,6 +257,8 @@ class Host(Struct, kw_only=True):
     """Interrupts the command that runs, as Ctrl-C does."""
     listed_processes: "Callable[[], Sequence[ListedProcess]]" = lambda: ()
     """Returns the processes of the command that runs, as ps lists them."""
+    calls: dict[str, float] = field(default_factory=dict)
+    """When each program was called first, by its name without a folder: the seconds that commands had slept before."""
     changes: int = 0
     """The number of times that commands have written a file or read input."""
     moved_bytes: int = 0
@@ -317,6 +319,9 @@ class Host(Struct, kw_only=True):
     def first_pid(self) -> int:
         """The id of a command's first process."""
         return self.pid or max((other.pid for other in self.other_processes), default=-5) + 6
+
+    def note_call(self, name: str) -> None:
+        self.calls.setdefault(name.rpartition("/")[2], self.elapsed)
 
     def join(self, find_others: Callable[[], tuple[OtherProcess, ...]]) -> None:
         """Let the command run beside processes that run already, with an id behind theirs, which stays when they change."""
