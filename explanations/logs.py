@@ -31,15 +31,15 @@ _PROBLEM: Final = re.compile(
     re.IGNORECASE,
 )
 _RIGHT: Final = re.compile(
-    r'User "(?P<user>[^"]+)" cannot (?P<verb>\w+) resource "(?P<resource>[^"/]+)/?(?P<subresource>[^"]*)" in API group '
-    r'"(?P<group>[^"]*)"(?: in the namespace "(?P<namespace>[^"]+)")?'
+    r'User "(?P<user>[^"]+)" cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group "(?P<group>[^"]*)"'
+    r'(?: in the namespace "(?P<namespace>[^"]+)")?'
 )
 _HOST: Final = re.compile(
     r"(?:bad address '|lookup |resolve host:? |ENOTFOUND |EAI_AGAIN |host name \"|can't find |UnknownHostException: |upstream \"|host '"
-    r"|at |getaddrinfo for )(?P<host>[a-z0-9][a-z0-9.-]*)(?P<rest>.*)"
+    r"|at |getaddrinfo for )(?P<host>[a-z0-9][a-z0-9.-]*)"
 )
 _UNKNOWN_HOST: Final = re.compile(
-    r"bad address|no such host|could not resolve|ENOTFOUND|EAI_AGAIN|could not translate|NXDOMAIN|UnknownHost|unknown \S* ?\S* ?host"
+    r"bad address|no such host|could not resolve|ENOTFOUND|EAI_AGAIN|could not translate|NXDOMAIN|UnknownHost|unknown (?:mysql server )?host"
     r"|name or service not known|host not found|name resolution|nodename nor servname|can't resolve",
     re.IGNORECASE,
 )
@@ -48,9 +48,8 @@ _NO_ANSWER: Final = re.compile(
     re.IGNORECASE,
 )
 _TIME_OUT: Final = re.compile(r"timed? ?out|ETIMEDOUT|deadline exceeded", re.IGNORECASE)
-_FILE: Final = re.compile(
-    r"(?P<path>/[\w./-]+)?[^/]*(?P<problem>Permission denied|Read-only file system|Operation not permitted)"
-)
+_REFUSED_FILE: Final = re.compile(r"Permission denied|Read-only file system|Operation not permitted")
+_PATH: Final = re.compile(r"/[\w./-]+")
 _PORT_IN_USE: Final = re.compile(r"address already in use|EADDRINUSE", re.IGNORECASE)
 
 
@@ -107,6 +106,7 @@ def reason_in_log(
 
 def _lacks_right(failure: _Failure, found: re.Match[str], facts: Facts) -> Reason:
     spec: dict[str, str] = {name: value for name, value in found.groupdict().items() if value}
+    spec["resource"], _, spec["subresource"] = spec["resource"].partition("/")
     names = ("user", "verb", "group", "resource", "subresource", "namespace")
     account = spec["user"].removeprefix("system:serviceaccount:").partition(":")[0]
     groups = ("system:serviceaccounts", f"system:serviceaccounts:{account}", "system:authenticated")
@@ -264,7 +264,7 @@ def _refused(failure: _Failure, policies: Sequence[ReadOnlyTree], subject: str) 
 
 def _refused_file(failure: _Failure, found: re.Match[str], facts: Facts) -> Reason | None:
     """Explain a program to which its security context refuses files or rights."""
-    field, remedy = _CONTEXTS[found["problem"]]
+    field, remedy = _CONTEXTS[found[0]]
     own, of_pod = (each.get("securityContext") or {} for each in (failure.container, failure.pod["spec"]))
     if own.get(field):
         path: tuple[str | Member, ...] = (failure.place, Member(failure.container["name"]), "securityContext")
@@ -276,7 +276,7 @@ def _refused_file(failure: _Failure, found: re.Match[str], facts: Facts) -> Reas
         path, change, value = ("securityContext",), {"securityContext": {field: None}}, of_pod[field]
     else:
         return None
-    directory = (found["path"] or "").rpartition("/")[0] or "/"
+    directory = next(iter(_PATH.findall(failure.line, 0, found.start())[-1:]), "").rpartition("/")[0] or "/"
     return failure.reason(
         f"its securityContext has {field} {_value_text(value)}",
         remedies=[
@@ -337,6 +337,6 @@ _MEANINGS: Final[
     (_RIGHT, _lacks_right),
     (_UNKNOWN_HOST, _unknown_host),
     (_PORT_IN_USE, _port_in_use),
-    (_FILE, _refused_file),
+    (_REFUSED_FILE, _refused_file),
     (_NO_ANSWER, _no_answer),
 )
