@@ -148,8 +148,8 @@ _CERTIFICATES: Final = (
     "/dev/",
     "/proc/",
     "/sys/",
-    "/var/run/secrets/",
-    "/run/secrets/",
+    "/var/run/secrets/kubernetes.io/",
+    "/run/secrets/kubernetes.io/",
 )
 """Where each container, or nearly each image, has files."""
 _SUBCOMMANDS: Final = frozenset({"server"})

@@ -137,7 +137,7 @@ def _may_exist(path: str, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
     """Return whether a volume may have a file that the server writes: one of another kind, or that an init container mounts."""
     volumes = {volume["name"] for volume in pod["spec"].get("volumes") or ()}
     for mount in container.get("volumeMounts") or ():
-        if path.startswith(f"{normpath(mount['mountPath'])}/") and mount["name"] in volumes:
+        if f"{path}/".startswith(f"{normpath(mount['mountPath'])}/") and mount["name"] in volumes:
             return mount["name"] not in new_volumes(pod)
     return False
 

@@ -10,10 +10,13 @@ from mockube.container_runtime.images.table import Image, ImageTable
 from mockube.container_runtime.pod_script import runs_script
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of
 
+from .missing_files import may_be_absent
 from .program import serves
 from .wrong_options import assumed_argument
 
 _OBJECTS: Final = frozenset({"configMap", "secret"})
+_WRITTEN_FILES: Final = ("LOG_FILE", "PID_FILE")
+"""The ends of the names of variables whose files a server writes."""
 _CREDENTIALS: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -48,8 +51,24 @@ def unread_configuration(images: ImageTable, pod: ReadOnlyTree, container: ReadO
         *(entry["name"] for entry in container.get("env") or ()),
         *(argument.partition("=")[0] for argument in container.get("args") or ()),
     ]
-    name = next((name for name in names if _is_unread(name, image)), "")
-    return f"the configuration in {name}" if name else assumed_argument(images, pod, container)
+    if name := next((name for name in names if _is_unread(name, image)), ""):
+        return f"the configuration in {name}"
+    return assumed_argument(images, pod, container) or _absent_file(image, pod, container)
+
+
+def _absent_file(image: Image, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+    """Return the file that a variable of a server names, and that may not exist; "" if there is none."""
+    for entry in container.get("env") or ():
+        path = entry.get("value") or ""
+        if not (
+            entry["name"].endswith("_FILE")
+            and path.startswith("/")
+            and may_be_absent(path, image, pod, container)
+        ):
+            continue
+        if not entry["name"].endswith(_WRITTEN_FILES):
+            return f"the file {path} of the variable {entry['name']}"
+    return ""
 
 
 def _is_unread(name: str, image: Image) -> bool:

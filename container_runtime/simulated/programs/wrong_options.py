@@ -103,7 +103,7 @@ def _assumed_use(server: _Server, use: Use, image: Image, pod: ReadOnlyTree, con
     if use.is_argument or use.is_letter or use.problem or "$" in use.name:
         return ""
     if not server.options.lists(use.name, server.version):
-        return f"the option {use.name}"
+        return f"the option {use.name}" if server.options.has(use.name, server.version) else ""
     path = use.value or ""
     if not path.startswith("/") or not _FILE_OPTION.search(use.name) or path in server.options.configuration:
         return ""

@@ -70,6 +70,8 @@ def test_database_without_its_variable_crashes_and_is_restarted():
         ("bitnami/redis:7.2", [{"name": "ALLOW_EMPTY_PASSWORD", "value": "yes"}], True),
         ("registry.example/team/mysql:8", [], True),
         ("rabbitmq:4", [{"name": "RABBITMQ_VM_MEMORY_HIGH_WATERMARK", "value": "0.4"}], False),
+        ("edoburu/pgbouncer:v1.24.1-p1", [], False),
+        ("edoburu/pgbouncer:v1.24.1-p1", [{"name": "DB_HOST", "value": "db"}], True),
         ("rabbitmq:3.8", [{"name": "RABBITMQ_VM_MEMORY_HIGH_WATERMARK", "value": "0.4"}], True),
         ("bitnami/postgresql:17", [*REPLICA, {"name": "POSTGRESQL_MASTER_HOST", "value": "db"}], False),
         ("bitnami/mariadb:11.4", [{"name": "MARIADB_REPLICATION_MODE", "value": "slave"}], False),

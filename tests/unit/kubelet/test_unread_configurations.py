@@ -265,6 +265,33 @@ def test_listed_arguments_have_no_event(image, arguments):
     assert not warnings(subject)
 
 
+@pytest.mark.parametrize(
+    ("image", "variables", "unread"),
+    [
+        (
+            "clickhouse:25",
+            {"CLICKHOUSE_PASSWORD_FILE": "/secrets/x"},
+            "the file /secrets/x of the variable CLICKHOUSE_PASSWORD_FILE",
+        ),
+        (
+            "cassandra:5",
+            {"CASSANDRA_ENDPOINT_SNITCH": "NopeSnitch"},
+            "the configuration in CASSANDRA_ENDPOINT_SNITCH",
+        ),
+        ("sonarqube:community", {"SONAR_JDBC_URL": "jdbc:x"}, "the configuration in SONAR_JDBC_URL"),
+    ],
+)
+def test_variable_that_is_not_read_has_an_event(image, variables, unread):
+    subject = container(
+        image=image, env=[{"name": name, "value": value} for name, value in variables.items()]
+    )
+    assert [message.partition(" of the image ")[0] for message in warnings(subject)] == [unread]
+
+
+def test_wrong_option_ends_server_without_an_event():
+    assert not warnings(container(image="mongo:8", args=["--replset", "rs0"]))
+
+
 def test_file_that_a_volume_may_have_has_no_event():
     subject = described("redis:7", "/tls", args=["--tls-cert-file", "/tls/x.crt"])
     assert not warnings(subject, EMPTY)
