@@ -47,6 +47,8 @@ _ACCOUNTS: Final = {
 _SEARCH_SECONDS: Final = 1.0
 """How long the writes of servers do not look for new replicas, of which each write informs those that are known."""
 _SHOWS_REPLICAS: Final = frozenset({"INFO", "ROLE"})
+_SUPERUSERS: Final = frozenset({"postgres", "root"})
+"""The roles of PostgreSQL that nobody adds, and that clients use by mistake."""
 _TRUSTED: Final = "POSTGRES_HOST_AUTH_METHOD"
 _PASSWORDS_OF_REDIS: Final = ("REDIS_PASSWORD", "VALKEY_PASSWORD")
 
@@ -80,7 +82,9 @@ class Databases:
         if pod is None or opened.container is None or accounts is None:
             return False
         variables = await self._variables(pod, opened.container)
-        if variables.get(_TRUSTED) == "trust":
+        if login.user in _SUPERUSERS and _lacks_role(self._images, opened.container, variables, login.user):
+            return True
+        if login.is_trusted or variables.get(_TRUSTED) == "trust":
             return False
         passwords = [
             variables[each]
@@ -195,6 +199,16 @@ class Databases:
     async def _variables(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> dict[str, str]:
         references = await self._files.references_of(pod, container)
         return dict(environment_of(pod, container, references))
+
+
+def _lacks_role(images: ImageTable, container: ReadOnlyTree, variables: Mapping[str, str], role: str) -> bool:
+    """Return whether a server of PostgreSQL was certainly initialized with another role, and without scripts that may add some."""
+    image = images.behavior_of(container)
+    if image is None or "postgres" not in image.servers:
+        return False
+    mounts = [mount["mountPath"] for mount in container.get("volumeMounts") or ()]
+    user = variables.get("POSTGRES_USER") or ("postgres" if "POSTGRES_PASSWORD" in variables else role)
+    return user != role and not any("initdb.d" in path for path in mounts)
 
 
 def _run_of(pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, str, int]:

@@ -23,6 +23,8 @@ class Login(Struct, frozen=True, kw_only=True):
 
     user: str = ""
     password: str = ""
+    is_trusted: bool = False
+    """Whether the server asks for no password."""
 
 
 class Connect(Struct, frozen=True, kw_only=True, tag=True):

@@ -301,7 +301,7 @@ def psql(process: Process) -> Run:
         return 2
     address = resolution.addresses[0]
     is_trusted = is_socket or is_loopback(address)  # as in the pg_hba.conf of the image
-    login = None if is_trusted else Login(user=user, password=password)
+    login = Login(user=user, password=password, is_trusted=is_trusted)
     query = options.get("command").strip()
     reply = yield from network.call(
         process, Connect(address=address, port=port, login=login, seconds=_seconds_of(query))
@@ -326,6 +326,8 @@ def psql(process: Process) -> Run:
         problem = (
             "FATAL:  sorry, too many clients already"
             if reply.is_full
+            else f'FATAL:  role "{user}" does not exist'
+            if is_trusted
             else f'FATAL:  password authentication failed for user "{user}"'
             if password
             else "fe_sendauth: no password supplied"

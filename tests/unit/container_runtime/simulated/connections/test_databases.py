@@ -138,6 +138,26 @@ async def test_password_of_a_known_account_is_checked(
     assert await databases.denies(tree, opened, Login(user=user, password=password)) is is_denied
 
 
+@pytest.mark.parametrize(
+    ("image", "environment", "user", "is_denied"),
+    [
+        ("postgres:16", {"POSTGRES_USER": "app", "POSTGRES_PASSWORD": "a"}, "postgres", True),
+        ("postgres:16", {"POSTGRES_USER": "app", "POSTGRES_PASSWORD": "a"}, "app", False),
+        ("postgres:16", {"POSTGRES_USER": "app", "POSTGRES_PASSWORD": "a"}, "made-later", False),
+        ("postgres:16", {"POSTGRES_PASSWORD": "a"}, "root", True),
+        ("postgres:16", {"POSTGRES_PASSWORD": "a"}, "postgres", False),
+        ("bitnami/postgresql:17", {"POSTGRES_USER": "app", "POSTGRES_PASSWORD": "a"}, "postgres", False),
+    ],
+)
+async def test_trusted_role_that_was_not_made_is_denied(databases, image, environment, user, is_denied):
+    tree = pod("postgres", **environment)
+    described = {**tree["spec"]["containers"][0], "image": image}
+    login = Login(user=user, is_trusted=True)
+    assert await databases.denies(tree, OpenPort(speaks="postgres", container=described), login) is is_denied
+    mounted = {**described, "volumeMounts": [{"name": "v", "mountPath": "/docker-entrypoint-initdb.d"}]}
+    assert not await databases.denies(tree, OpenPort(speaks="postgres", container=mounted), login)
+
+
 async def test_keys_of_redis_last_for_a_run(records, databases):
     tree = pod("redis")
     container = tree["spec"]["containers"][0]
