@@ -126,19 +126,20 @@ async def run_to_end(  # noqa: PLR0913 - each argument is a dependency
     after_sleep: Callable[[], Awaitable[None]] | None = None,
     sleep: Callable[[float, Clock], Awaitable[float | None]] = _sleep,
     *,
+    on_answer: Callable[[], None] = lambda: None,
     on_work: Callable[[], None] = lambda: None,
     wake: Callable[[], None] | None = None,
 ) -> int:
     """Execute a command to its end; return its exit code. `network` answers its use of the network.
 
-    `sleep` sleeps by a clock, and returns the time after which a signal has ended it, or None. `on_work` is called while a command
-    works on and on. `wake` ends a sleep when something has happened on a socket, if `sleep` may not be cancelled for that.
+    `sleep` sleeps by a clock, and returns the time after which a signal has ended it, or None. `on_answer` is called after an answer
+    of the network or of the input, and `on_work` while a command works on and on. `wake` ends a sleep when something has happened on a socket, if `sleep` may not be cancelled for that.
     """
     CLIENT.set(pace)
     woken = _WokenSleep(sleep, wake, streams.stdin)
     token = OPEN_SOCKETS.set(woken.sockets)
     try:
-        return await _run_to_end(execution, streams, pace, network, after_sleep, woken, on_work)
+        return await _run_to_end(execution, streams, pace, network, after_sleep, woken, on_answer, on_work)
     finally:
         woken.sockets.close_all()
         OPEN_SOCKETS.reset(token)
@@ -151,6 +152,7 @@ async def _run_to_end(  # noqa: PLR0913, PLR0917 - as above
     network: NetworkCaller,
     after_sleep: Callable[[], Awaitable[None]] | None,
     sleep: Callable[[float, Clock], Awaitable[float | None]],
+    on_answer: Callable[[], None],
     on_work: Callable[[], None],
 ) -> int:
     reply: bytes | None = None
@@ -168,6 +170,7 @@ async def _run_to_end(  # noqa: PLR0913, PLR0917 - as above
                 await turn.take_next()
             if isinstance(effect, NetworkCall):
                 reply = await network(effect.request)
+                on_answer()
             elif (
                 isinstance(effect, Sleep)
                 and effect.seconds + short_sleeps < _MAX_SHORT_SLEEPS
@@ -180,7 +183,7 @@ async def _run_to_end(  # noqa: PLR0913, PLR0917 - as above
                 commands_without_wait = 0
                 short_sleeps, reply = 0.0, await _sleep_after(effect, short_sleeps, pace, sleep, after_sleep)
             else:
-                reply = await _apply_effect(effect, streams)
+                reply = await _apply_effect(effect, streams, on_answer)
                 if isinstance(effect, Output):
                     await _let_others_run(turn)
     except StopIteration as stop:
@@ -247,12 +250,16 @@ class _WokenSleep:
         return (await self._sleep(seconds, clock),)
 
 
-async def _apply_effect(effect: Effect, streams: CommandStreams) -> bytes | None:
+async def _apply_effect(
+    effect: Effect, streams: CommandStreams, on_answer: Callable[[], None]
+) -> bytes | None:
     match effect:
         case Output(descriptor=descriptor, data=data):
             await streams.write(descriptor, data)
         case Input(limit=limit):
-            return b"" if streams.stdin is None else await streams.stdin.read(limit)
+            data = b"" if streams.stdin is None else await streams.stdin.read(limit)
+            on_answer()
+            return data
         case _:
             pass
     return None

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -11,7 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.component_base.clock import Clock, Timer
+from mockube.component_base.clock import MAX_STEP_SECONDS, Clock, Timer
+from mockube.component_base.loop import yield_to_loop
 from mockube.container_runtime.attach import attach
 from mockube.container_runtime.behavior import KILLED, NOT_SIMULATED, TERM, has_open_input
 from mockube.container_runtime.output import AttachedOutput, ContainerOutput
@@ -24,6 +25,8 @@ from .run_log import RunLog
 from .shell.process import RunningProcess
 
 READ: Final = 4096
+_MAX_CAUGHT_UP: Final = 4
+"""The number of sleeps that a command makes up for in a step of an advance: one that sleeps for milliseconds would make up for hundreds."""
 
 
 class SignalledProcess(Struct, frozen=True):
@@ -63,20 +66,32 @@ class InteractiveRun:
         """Set when the command waits for the first time, or ends: what it does at its start is done."""
         self._on_start: Callable[[], None] = lambda: None
         self._started = clock.now()
+        self._behind = 0.0
+        """How many seconds the command is behind the clock: a part of a step of an advance, and what the machine needs to wake it up."""
+        self._caught_up = 0
+        """The number of sleeps that were over when they began, since the last other one."""
         self._is_sleeping = False
         self._is_signalled = False
         self._on_output = on_output
         self._output = ContainerOutput()
 
     async def write(self, stream: int, data: bytes) -> None:
-        self.log.write(self._clock.now(), stream, data)
+        self.log.write(self.now(), stream, data)
         self._on_output()
         await self._output.send(stream, data)
 
     def begin(self, on_start: Callable[[], None]) -> None:
         """Begin the command, which counts as started now; `on_start` is called when what it does at its start is done."""
-        self._started = self._clock.now()
+        self._started, self._behind = self._clock.now(), 0.0
         self._on_start = on_start
+
+    def now(self) -> datetime:
+        """Return the date that the command sees."""
+        return self._clock.now() - timedelta(seconds=self._behind)
+
+    def catch_up(self) -> None:
+        """Let the command be at the present: it has waited for something from outside."""
+        self._behind = 0.0
 
     def pause(self) -> None:
         if self.has_paused.is_set():
@@ -104,7 +119,7 @@ class InteractiveRun:
     def end(self, code: int, reason: str = "", message: str = "") -> None:
         self._cancel_kill()
         self.pause()
-        now = self._clock.now()
+        now = self.now()
         self.log.flush(now)
         end = Exit(code=code, at=now, reason=reason, message=message)
         self.state = replace(self.state, exit=end, is_ready=False)
@@ -188,23 +203,33 @@ class InteractiveRun:
 
     def end_stopped(self) -> None:
         """Record the end of a run whose task was cancelled."""
+        self.catch_up()
         self.end(KILLED if self.stop_code is None else self.stop_code, self.stop_reason)
 
     async def sleep(self, seconds: float, clock: Clock) -> float | None:
-        """Sleep for the command, by a clock; return the time after which a signal has ended the sleep, None without one."""
-        begin = self._clock.monotonic()
+        """Sleep for the command, by a clock; return the time after which a signal has ended the sleep, None without one.
+
+        A sleep that is over at the present time does not wait for the next step of an advance.
+        """
+        begin, remaining = self._clock.monotonic() - self._behind, seconds - self._behind
         self.pause()
+        self._caught_up = 0 if remaining > 0 else self._caught_up + 1
         self._is_sleeping = True
         try:
-            await clock.sleep(seconds)
+            await (clock.sleep(remaining) if remaining > 0 else yield_to_loop())
         except asyncio.CancelledError:
             if not self._is_signalled or self.task is None:
                 raise
             self._is_signalled = False
             self.task.uncancel()
+            self.catch_up()
             return self._clock.monotonic() - begin
         finally:
             self._is_sleeping = False
+        self.catch_up()
+        if clock is self._clock and self._caught_up < _MAX_CAUGHT_UP:
+            passed = self._clock.monotonic() - begin
+            self._behind = min(max(passed - seconds, 0.0), MAX_STEP_SECONDS)
         return None
 
     def pausing(

@@ -95,7 +95,7 @@ from .container_loads import ContainerLoads
 from .execution import InterruptiblePause, VolumeCharge, execute, in_container, run_to_end
 from .files.absent_objects import with_absent_objects
 from .files.cgroup_files import PATH as CGROUP
-from .files.mounts import file_system_of, shared_mounts, shared_volumes, writable_paths
+from .files.mounts import file_system_of, shared_mounts, shared_volumes
 from .files.writable import mounts_of
 from .handler_commands import HandlerRun, run_handler_command
 from .interactive import InteractiveRun
@@ -694,11 +694,9 @@ class SimulatedRuntime:
         host = commands.host_of(self._images, pod, container, references, run.started)
         host.memory = replay_memory(pod, container, host.memory_bytes)
         volumes = await self.files.volumes_after_init_containers(pod, container)
-        has_own = volumes or writable_paths(pod, container)
-        mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes) if has_own else {}
+        mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes)
         mounts |= dict.fromkeys(predictions.changing_mounts(self._images, pod, container), OUTSIDE)
-        if mounts:
-            host.files = file_system_of(self._images, pod, container, references, mounts, is_partial=True)
+        host.files = file_system_of(self._images, pod, container, references, mounts, is_partial=True)
         script = script_of(meta.annotations(pod))
         note_unknown_places(host.files, predictions.unknown_places(self._images, pod, container, script))
         bind = failed_bind(self._images, pod, container, self._other_host_pods(pod))
@@ -767,7 +765,7 @@ class SimulatedRuntime:
         container = run.container
         references, files = await self._load_once(pod, run)
         host = commands.host_of(self._images, pod, container, references, self._clock.now(), files=files)
-        host.now, host.is_strict = self._clock.now, False
+        host.now, host.is_strict = run.now, False
         host.enter_node = partial(self.machines.machine_for, pod, container)
         if self._images.unknown_programs.of(pod) != FAIL:
             host.on_unknown = lambda program: self._note_unknown(pod, container["name"], program, CONTINUES)
@@ -781,7 +779,10 @@ class SimulatedRuntime:
         run.send_interrupt = lambda: host.interrupt()  # noqa: PLW0108 - the command sets it when it starts
         run.pause()  # for its input
         pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
-        run.end(await run_to_end(execution, run, pace, network, sleep=run.sleep, wake=run.wake))
+        code = await run_to_end(
+            execution, run, pace, network, sleep=run.sleep, on_answer=run.catch_up, wake=run.wake
+        )
+        run.end(code)
 
     async def _execute_main(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
         """Run a container's command from its start."""
@@ -838,7 +839,7 @@ class SimulatedRuntime:
         """Execute a container's command. One that is not simulated ends, or runs on, as it does in advance."""
         container, files = run.container, host.files
         self._servers.note_calls(meta.uid(pod), container["name"], run.state.restarts, host.calls)
-        host.now = self._clock.now
+        host.now = run.now
         host.enter_node = partial(self.machines.machine_for, pod, container)
         execution = in_container(
             execution,
@@ -858,6 +859,7 @@ class SimulatedRuntime:
                 network,
                 after_sleep=self._refresher(pod, run),
                 sleep=run.sleep,
+                on_answer=run.catch_up,
                 on_work=run.show_work,
                 wake=run.wake,
             )
