@@ -5,11 +5,13 @@ from datetime import UTC, datetime
 import pytest
 
 from mockube.client.cache.informer import Informer
-from mockube.client.kinds import CONFIG_MAPS
+from mockube.client.kinds import CLUSTER_TRUST_BUNDLES, CONFIG_MAPS, NODES, PERSISTENT_VOLUME_CLAIMS, SECRETS
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
 from mockube.client.verbs import ObjectList
+from mockube.container_runtime.config.projections import NOT_ISSUED
 from mockube.container_runtime.records import Records
+from mockube.kubelet import pod_objects
 from mockube.kubelet.pod_objects import PodObjects
 from mockube.kubelet.possible_creators import PossibleCreators
 from tests.support.controllers.informers import fill
@@ -199,3 +201,105 @@ async def test_running_pod_may_create_missing_object(objects, namespace, creator
     of_pod.secret("s")
     await of_pod.find_unknown()
     assert await objects.possible_creators(of_pod) == creators
+
+
+class OtherCertificates:
+    """Has the certificates that a test gives, after they were requested."""
+
+    def __init__(self):
+        self.found, self.requested, self.handlers = {}, [], []
+
+    def add_handler(self, handler):
+        self.handlers.append(handler)
+
+    def find(self, uid, volume, index):
+        return self.found.get((uid, volume, index))
+
+    async def ensure(self, _, volume, index):
+        self.requested.append((volume, index))
+
+
+@pytest.fixture
+def certificates():
+    return OtherCertificates()
+
+
+@pytest.fixture
+def shared(records, server, informers, enqueued, certificates):
+    return PodObjects(
+        records, server, informers, enqueued.append, creators=Creators(), certificates=certificates
+    )
+
+
+async def test_certificate_is_requested_once_in_a_step(shared, certificates, enqueued):
+    of_pod = shared.of(pod())
+    assert of_pod.credential("v", 1).problem == NOT_ISSUED
+    assert of_pod.credential("v", 0).problem == NOT_ISSUED
+    assert of_pod.has_unknown
+    await of_pod.find_unknown()
+    assert certificates.requested == [("v", 0), ("v", 1)]
+    assert of_pod.credential("v", 0).problem == NOT_ISSUED
+    assert not of_pod.has_unknown
+    certificates.found["uid-p", "v", 0] = "credential"
+    assert of_pod.credential("v", 0) == "credential"
+    certificates.handlers[0](Key("ns", "p"))
+    assert enqueued == [Key("ns", "p")]
+
+
+async def test_cached_object_is_read_from_the_cache_of_its_kind(shared, informers, server):
+    of_pod = shared.of(pod())
+    informers.of(NODES)
+    assert of_pod.cached_object(NODES, "n") is None
+    assert of_pod.cached_object(PERSISTENT_VOLUME_CLAIMS, "c") is None
+    assert of_pod.used == {(NODES, Key("", "n")), (PERSISTENT_VOLUME_CLAIMS, Key("ns", "c"))}
+    assert (of_pod.unknown, of_pod.has_unknown) == (set(), False)
+    informers.caches[SECRETS] = Informer(SECRETS, clock=informers._clock)
+    of_pod.cached_object(SECRETS, "s")
+    assert of_pod.unknown == {(SECRETS, Key("ns", "s"))}
+    informers.of(NODES).put({"metadata": {"name": "n", "uid": "u", "resourceVersion": "6"}})
+    assert await shared.find((NODES, Key("", "n"))) is not None
+    assert await shared.find((NODES, Key("", "m"))) is None
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("is_synced", [True, False])
+def test_trust_bundles_are_those_of_the_cache(shared, informers, is_synced):
+    if not is_synced:
+        informers.caches[CLUSTER_TRUST_BUNDLES] = Informer(CLUSTER_TRUST_BUNDLES, clock=informers._clock)
+    of_pod = shared.of(pod())
+    assert [*of_pod.trust_bundles()] == []
+    assert len(of_pod.used) == 1
+    assert of_pod.has_unknown is not is_synced
+
+
+def test_object_without_a_name_is_not_searched(shared):
+    of_pod = shared.of(pod())
+    assert of_pod.secret("") is None
+    assert (of_pod.unknown, of_pod.absent) == (set(), set())
+
+
+async def test_absences_are_forgotten_when_there_are_many(shared, monkeypatch, server):
+    monkeypatch.setattr(pod_objects, "MAX_ABSENCES", 2)
+    for name in ("a", "b", "c"):
+        await shared.find((SECRETS, Key("ns", name)))
+    assert [*shared._absent_at.items()] == [((SECRETS, Key("ns", "c")), 10)]
+    assert shared.is_absent((SECRETS, Key("ns", "c")), 10)
+    assert not shared.is_absent((SECRETS, Key("ns", "c")), 11)
+    assert not shared.is_absent((SECRETS, Key("ns", "a")), 0)
+    assert len(server.requests) == 3
+
+
+async def test_pod_that_waits_for_any_bundle_is_enqueued(shared, informers, enqueued):
+    waits, view = shared.of(pod()), pod()
+    waits.trust_bundles()
+    shared.note_step(view, waits.used, LATER)
+    informers.of(CLUSTER_TRUST_BUNDLES).put({"metadata": {"name": "b", "uid": "u", "resourceVersion": "6"}})
+    assert enqueued == [Key("ns", "p")]
+    assert shared.retry_at("other") is None
+
+
+@pytest.mark.parametrize("labels", [{}, {"batch.kubernetes.io/job-name": "j"}])
+async def test_unknown_program_of_a_job_may_create_objects(shared, labels):
+    tree = pod().object
+    shared.note_unknown_program({**tree, "metadata": {**tree["metadata"], "labels": labels}})
+    assert bool(await shared.possible_creators(shared.of(pod()))) is bool(labels)

@@ -19,8 +19,6 @@ from mockube.operators.process import (
     marked_processes,
 )
 
-pytestmark = pytest.mark.thorough
-
 KUBECONFIG = Path("/nonexistent/kubeconfig")
 SECONDS = 60.0
 FIXED_PORT = 8080
