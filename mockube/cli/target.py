@@ -89,7 +89,10 @@ def chosen_name(options: argparse.Namespace) -> str:
 
 def name_flag_here(folder: ClusterFolder) -> str:
     """Return the flag with which commands in this shell reach a cluster, in front of which there is a space; "" for none."""
-    led_to = _read_variable(only_own=True)
+    try:
+        led_to = kubeconfig_variable.read_target(os.environ)
+    except Failure:
+        led_to = None
     leads_elsewhere = bool(os.environ.get(VARIABLE)) and (led_to is None or led_to.folder != folder)
     return f" --name={NAME}" if leads_elsewhere and folder.name == NAME else name_flag(folder.name)
 
@@ -100,10 +103,15 @@ def _read_variable(*, only_own: bool) -> KubeconfigTarget | None:
         if led_to is not None and led_to.folder is None and not only_own:
             kubeconfig_variable.check_is_mockube(led_to.access)
     except Failure as error:
-        if only_own or kubeconfig_variable.gone_cluster(os.environ):
+        if kubeconfig_variable.gone_cluster(os.environ):
             return None
         raise Failure(f"{error}; choose a cluster with --name, or unset {VARIABLE}") from error
-    return None if only_own and led_to is not None and led_to.folder is None else led_to
+    if only_own and led_to is not None and led_to.folder is None:
+        print_line(
+            f'${VARIABLE} leads to {led_to.access.server}, which is no cluster of this machine: "{NAME}" is used'
+        )
+        return None
+    return led_to
 
 
 def _report_doubt(led_to: KubeconfigTarget) -> None:

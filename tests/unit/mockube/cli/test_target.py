@@ -139,25 +139,37 @@ async def test_other_server_of_mockube_is_used(environment, tmp_path, version, c
         assert target.chosen_name(options()) == "default"
 
 
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("foreign", f"leads to {OTHER}, which is no server of mockube; choose a cluster with --name"),
-        ("nowhere", "nowhere: No such file or directory; choose"),
-        ("foreign:nowhere", "KUBECONFIG names several files; choose"),
-    ],
-)
 async def test_foreign_server_is_refused_where_a_command_might_change_it(
-    environment, tmp_path, version, name, says
+    environment, tmp_path, version, capsys
 ):
     version[0] = "f3ee9c6a"
-    write_kubeconfig(tmp_path / "foreign", OTHER)
-    environment.setenv("KUBECONFIG", ":".join(str(tmp_path / part) for part in name.split(":")))
+    environment.setenv("KUBECONFIG", str(write_kubeconfig(tmp_path / "foreign", OTHER)))
     async with running("default") as default:
-        with pytest.raises(Failure, match=says):
+        with pytest.raises(Failure, match=f"leads to {OTHER}, which is no server of mockube; choose"):
             target.find_target(options())
         assert target.find_target(options(), only_own=True).kubeconfig == default.kubeconfig
         assert target.chosen_name(options()) == "default"
+        assert capsys.readouterr().err.count('no cluster of this machine: "default" is used') == 2
+        assert target.name_flag_here(default) == " --name=default"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("nowhere", "nowhere: No such file or directory; choose a cluster with --name"),
+        ("foreign:nowhere", "KUBECONFIG names several files; choose a cluster with --name"),
+    ],
+)
+async def test_unusable_variable_is_refused_by_every_command(environment, tmp_path, name, says):
+    write_kubeconfig(tmp_path / "foreign", OTHER)
+    environment.setenv("KUBECONFIG", ":".join(str(tmp_path / part) for part in name.split(":")))
+    async with running("default") as default:
+        for only_own in (False, True):
+            with pytest.raises(Failure, match=says):
+                target.find_target(options(), only_own=only_own)
+        with pytest.raises(Failure, match=says):
+            target.chosen_name(options())
+        assert target.chosen_name(options("--name=default")) == "default"
         assert target.name_flag_here(default) == " --name=default"
 
 
