@@ -304,11 +304,13 @@ def _forwarded_headers(request: ProxiedRequest) -> Sequence[Header]:
     return [
         ("X-Real-IP", request.client),
         ("X-Forwarded-For", request.client),
+        ("X-Original-Forwarded-For", request.headers.get("x-forwarded-for", "")),
         ("X-Forwarded-Host", request.headers.get("host", "")),
         ("X-Forwarded-Port", str(request.port)),
         ("X-Forwarded-Proto", scheme),
         ("X-Forwarded-Scheme", scheme),
         ("X-Scheme", scheme),
+        ("Proxy", ""),  # left out: some libraries would use it as a proxy of their own requests
     ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from mockube import control_objects
+from mockube.apimachinery.status import NotFound
 from mockube.apimachinery.tree import Tree
 from mockube.client.resources import Key
 from mockube.client.verbs import Client
@@ -13,7 +14,7 @@ from mockube.command_client import open_client
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import comma_separated, positive_int, seconds
 from mockube.control_objects import FAULTS
-from mockube.failure import UsageError
+from mockube.failure import Missing, UsageError
 
 from .output import table
 from .parsing import CommandParser
@@ -127,9 +128,15 @@ async def _remove(client: Client, options: argparse.Namespace) -> None:
     names: Sequence[str] = options.faults
     if options.all:
         names = [control_objects.name_of(item) for item in (await client.list(FAULTS)).items]
+    problems = []
     for name in names:
-        await client.delete(FAULTS, Key("", name))
-        print(f"{name} removed")
+        try:
+            await client.delete(FAULTS, Key("", name))
+            print(f"{name} removed")
+        except NotFound as error:
+            problems.append(error.message)
+    if problems:
+        raise Missing("; ".join(problems))
 
 
 _ACTIONS: Final[dict[str, Callable[[Client, argparse.Namespace], Any]]] = {

@@ -166,9 +166,9 @@ def ingress_urls(
         host = rule.get("host") or ""
         if host not in seen:
             seen.add(host)
-            path = next((each.get("path") or "" for each in (rule.get("http") or {}).get("paths") or ()), "")
+            first: ReadOnlyTree = next(iter((rule.get("http") or {}).get("paths") or ()), {})
             is_secure = uses_tls or host in secure_hosts
-            yield _http_url(INGRESS, ingress, published, Place(host, _plain(path), uses_tls=is_secure))
+            yield _http_url(INGRESS, ingress, published, Place(host, _path_of(first), uses_tls=is_secure))
 
 
 def gateway_urls(
@@ -201,10 +201,12 @@ def _unserved_listeners(gateway: ReadOnlyTree) -> Mapping[str, str]:
     }
 
 
-def _plain(path: str) -> str:
-    """Return the part of a path before what a pattern begins with."""
-    plain = _PATTERN.split(path, maxsplit=1)[0]
-    return "" if plain == "/" else plain
+def _path_of(rule: ReadOnlyTree) -> str:
+    """Return the path of a rule: of one that may be a pattern, the part before what a pattern begins with."""
+    path: str = rule.get("path") or ""
+    if rule.get("pathType") not in {"Exact", "Prefix"}:
+        path = _PATTERN.split(path, maxsplit=1)[0]
+    return "" if path == "/" else path
 
 
 class Place(NamedTuple):

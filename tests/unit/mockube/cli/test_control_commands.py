@@ -339,3 +339,14 @@ class Cluster:
         if self._conditions is None:
             raise not_found(resource.group_resource, key.name)
         return {"status": {"conditions": self._conditions}}
+
+
+async def test_faults_that_exist_are_removed_beside_one_that_does_not(capsys):
+    class Faults:
+        async def delete(self, _resource, key):
+            if key.name == "gone":
+                raise not_found("faults", "gone")
+
+    with pytest.raises(Missing, match='faults "gone" not found'):
+        await fault._remove(Faults(), Namespace(faults=["a", "gone", "b"], all=False))
+    assert capsys.readouterr().out == "a removed\nb removed\n"

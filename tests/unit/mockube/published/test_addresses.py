@@ -119,7 +119,7 @@ def test_ingress_has_url_of_each_host():
     rules = [
         {"host": "a.example", "http": {"paths": [{"path": "/api(/|$)(.*)"}]}},
         {"host": "b.localhost", "http": {"paths": [{"path": "/"}]}},
-        {"http": {"paths": [{"path": "/x"}]}},
+        {"http": {"paths": [{"path": "/index.html", "pathType": "Exact"}]}},
         {"host": "a.example"},
     ]
     tree = {
@@ -131,7 +131,7 @@ def test_ingress_has_url_of_each_host():
     assert found == [
         ("https://a.example:8443/api", "curl --resolve a.example:8443:127.0.0.1 https://a.example:8443/api"),
         ("http://b.localhost", ""),
-        ("http://127.0.0.1/x", ""),
+        ("http://127.0.0.1/index.html", ""),
     ]
     (unserved,) = ingress_urls(tree | {"status": {}}, Published(record=RECORD))
     assert (unserved.url, unserved.note) == ("", "no controller that mockube knows serves its class")
