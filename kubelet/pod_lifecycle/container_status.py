@@ -56,9 +56,9 @@ class Container(Struct, frozen=True, kw_only=True):
     """Return the program of the run after `restarts` restarts that `started` then; None if all runs have the same program."""
     server_load: RunLoad = NO_LOAD
     """What the server of its image uses, if that is what it runs."""
-    unknown_program: Callable[[], str] | None = None
     waits_for_programs: bool = False
     """Whether the container does not start before all of it is simulated."""
+    unknown_program: Callable[[], str] | None = None
     """Return the program of the command that is not simulated, or ""; None if all programs are simulated."""
     script: Script
     has_ids: bool
