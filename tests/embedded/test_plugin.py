@@ -80,7 +80,7 @@ def test_marker(mockube):
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
-OPTIONS = "the marker mockube takes nodes, packs, version, flags, manager_flags, images, profile, control_planes, seed, as_default, not"
+OPTIONS = "the marker mockube takes nodes, packs, version, flags, manager_flags, images, unknown_programs, profile, control_planes, seed, as_default, not"
 WRONG = """
 import pytest
 
