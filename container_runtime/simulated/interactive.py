@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Final
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
-from mockube.component_base.clock import MAX_STEP_SECONDS, Clock, Timer
+from mockube.component_base.clock import Clock, Timer
 from mockube.component_base.loop import yield_to_loop
 from mockube.container_runtime.attach import attach
 from mockube.container_runtime.behavior import KILLED, NOT_SIMULATED, TERM, has_open_input
@@ -20,13 +20,12 @@ from mockube.container_runtime.runs import ContainerNotFound
 from mockube.container_runtime.state import ContainerState, Exit
 from mockube.container_runtime.streams import InputStream, Streams
 
+from .command_time import CommandTime
 from .network.calls import NetworkCaller
 from .run_log import RunLog
 from .shell.process import RunningProcess
 
 READ: Final = 4096
-_MAX_CAUGHT_UP: Final = 4
-"""The number of sleeps that a command makes up for in a step of an advance: one that sleeps for milliseconds would make up for hundreds."""
 
 
 class SignalledProcess(Struct, frozen=True):
@@ -66,10 +65,7 @@ class InteractiveRun:
         """Set when the command waits for the first time, or ends: what it does at its start is done."""
         self._on_start: Callable[[], None] = lambda: None
         self._started = clock.now()
-        self._behind = 0.0
-        """How many seconds the command is behind the clock: a part of a step of an advance, and what the machine needs to wake it up."""
-        self._caught_up = 0
-        """The number of sleeps that were over when they began, since the last other one."""
+        self._time = CommandTime(clock)
         self._is_sleeping = False
         self._is_signalled = False
         self._on_output = on_output
@@ -82,16 +78,17 @@ class InteractiveRun:
 
     def begin(self, on_start: Callable[[], None]) -> None:
         """Begin the command, which counts as started now; `on_start` is called when what it does at its start is done."""
-        self._started, self._behind = self._clock.now(), 0.0
+        self._started = self._clock.now()
+        self.catch_up()
         self._on_start = on_start
 
     def now(self) -> datetime:
         """Return the date that the command sees."""
-        return self._clock.now() - timedelta(seconds=self._behind)
+        return self._time.now()
 
     def catch_up(self) -> None:
         """Let the command be at the present: it has waited for something from outside."""
-        self._behind = 0.0
+        self._time.catch_up()
 
     def pause(self) -> None:
         if self.has_paused.is_set():
@@ -211,9 +208,8 @@ class InteractiveRun:
 
         A sleep that is over at the present time does not wait for the next step of an advance.
         """
-        begin, remaining = self._clock.monotonic() - self._behind, seconds - self._behind
+        remaining = self._time.begin_sleep(seconds)
         self.pause()
-        self._caught_up = 0 if remaining > 0 else self._caught_up + 1
         self._is_sleeping = True
         try:
             await (clock.sleep(remaining) if remaining > 0 else yield_to_loop())
@@ -222,14 +218,10 @@ class InteractiveRun:
                 raise
             self._is_signalled = False
             self.task.uncancel()
-            self.catch_up()
-            return self._clock.monotonic() - begin
+            return self._time.interrupt_sleep()
         finally:
             self._is_sleeping = False
-        self.catch_up()
-        if clock is self._clock and self._caught_up < _MAX_CAUGHT_UP:
-            passed = self._clock.monotonic() - begin
-            self._behind = min(max(passed - seconds, 0.0), MAX_STEP_SECONDS)
+        self._time.end_sleep(seconds, clock)
         return None
 
     def pausing(
