@@ -9,7 +9,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from .pod_script import PREFIX, read_unknown_programs, script_of
 from .simulation_values import ASSUME
 
-_ANNOTATION: Final = f"{PREFIX}unknown-programs"
+ANNOTATION: Final = f"{PREFIX}unknown-programs"
 _NONE: Final[Mapping[str, str]] = {}
 
 
@@ -29,7 +29,7 @@ class UnknownPrograms:
         return own or self._of_namespace(meta.namespace(pod)) or self._default
 
     def _of_namespace(self, name: str) -> str:
-        text = self._annotations_of_namespace(name).get(_ANNOTATION)
+        text = self._annotations_of_namespace(name).get(ANNOTATION)
         try:
             return "" if text is None else read_unknown_programs(text)
         except ValueError:

@@ -7,6 +7,7 @@ from mockube.client.cache.store import Change, Lister
 from mockube.client.kinds import NAMESPACES
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
+from mockube.container_runtime.unknown_programs import ANNOTATION
 
 from .containers import Containers
 from .pod_lifecycle.unknown_programs import waits_for_programs
@@ -32,7 +33,7 @@ class WaitingPods:
         await self._namespaces.wait_synced()
 
     def _on_namespace_change(self, change: Change) -> None:
-        before, after = (meta.annotations(each or {}) for each in (change.old, change.new))
+        before, after = (meta.annotations(each or {}).get(ANNOTATION) for each in (change.old, change.new))
         if before != after:
             self._try_again()
 
