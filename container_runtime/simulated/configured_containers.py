@@ -1,6 +1,7 @@
 """The containers whose servers answer by a configuration in files: how such a server starts, and what it answers to probes."""
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
@@ -15,7 +16,7 @@ from . import predictions
 from .configured.contract import RunningServer
 from .connections.port_answers import CLIENT_PORT, ReceivedRequest
 from .connections.port_responses import PortResponses
-from .programs import commands
+from .programs import commands, program
 from .servers.listeners import listeners_of
 from .servers.probe_answers import concurrent_containers
 from .servers.running_servers import RunningServers
@@ -56,9 +57,18 @@ class ConfiguredContainers:
         server = self._server(pod, name, runs_entrypoint=not container.get("command"))
         self._servers.start(meta.uid(pod), name, restarts, server)
 
+    def of_run(self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> RunningServer | None:
+        """Return the server that the command of a container starts; None for an image without one that is simulated."""
+        if program.configured_kind(self._images, container) is None:
+            return None
+        name = container["name"]
+        runs_entrypoint = not container.get("command")
+        make = partial(self._server, pod, name, runs_entrypoint=runs_entrypoint)
+        return self._servers.of_run(meta.uid(pod), name, restarts, make)
+
     def of_client(self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> RunningServer | None:
         """Return the server of a container for the command of a client; None for an image without one that is simulated."""
-        if commands.server_kind(self._images, container) is None:
+        if program.configured_kind(self._images, container) is None:
             return None
         name = container["name"]
         return self._servers.of_run(

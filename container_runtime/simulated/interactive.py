@@ -56,6 +56,8 @@ class InteractiveRun:
         """Interrupts what an interactive shell of the command runs."""
         self.listed_processes: Callable[[], Sequence[RunningProcess]] = tuple
         """Returns the processes of the command."""
+        self.find_stop_code: Callable[[], int | None] = lambda: None
+        """Returns the exit code of a first process that ends at once when it is stopped; None for one that goes on, unless a trap ends it."""
         self.stop_code: int | None = None
         """The exit code of a command that ends at once when it is stopped; None for one that goes on, unless a trap ends it."""
         self._kill_at: datetime | None = None
@@ -130,6 +132,8 @@ class InteractiveRun:
         if self.task is None or self.state.exit is not None or self.state.is_stopping:
             return
         self.state = replace(self.state, is_stopping=True)
+        if self.stop_code is None:
+            self.stop_code = self.find_stop_code()
         if self.stop_code is not None:
             self.task.cancel()
         else:

@@ -110,6 +110,7 @@ from .programs.object_values import has_object_files
 from .programs.other_processes import other_processes
 from .programs.program import (
     OUTSIDE,
+    configured_kind,
     containers_in_namespace,
     default_reaction,
     is_first_process,
@@ -578,7 +579,7 @@ class SimulatedRuntime:
         if request.has_terminal:
             environment.setdefault("TERM", "xterm")
         host.memory = self._memory(pod, container, references)
-        host.server = self._configured.of_client(pod, container, run.restarts)
+        host.find_server = partial(self._configured.of_client, pod, container, run.restarts)
         execution = run_command(host, request.command, environment, container.get("workingDir") or "/")
         execution = in_container(execution, charge=self._volume_charge(pod, name, host))
         pause = InterruptiblePause(self._clock, host)
@@ -766,23 +767,18 @@ class SimulatedRuntime:
         references, files = await self._load_once(pod, run)
         host = commands.host_of(self._images, pod, container, references, self._clock.now(), files=files)
         host.now, host.is_strict = run.now, False
+        host.find_server = partial(self._configured.of_run, pod, container, run.state.restarts)
         host.enter_node = partial(self.machines.machine_for, pod, container)
         if self._images.unknown_programs.of(pod) != FAIL:
             host.on_unknown = lambda program: self._note_unknown(pod, container["name"], program, CONTINUES)
         environment: dict[str, Any] = dict(environment_of(pod, container, references))
         argv = expand_references(commands.interactive_command(self._images, pod, container), environment)
         host.memory = self._memory(pod, container, references)
-        execution = run_command(host, argv, environment, container.get("workingDir") or "/")
         self.loads.forget_volumes(pod, container["name"])
-        execution = in_container(execution, charge=self._volume_charge(pod, container["name"], host))
-        self._prepare_signals(pod, run, argv, host)
         run.send_interrupt = lambda: host.interrupt()  # noqa: PLW0108 - the command sets it when it starts
         run.pause()  # for its input
-        pace, network = self._pace(pod, container["name"]), self._network.caller(pod)
-        code = await run_to_end(
-            execution, run, pace, network, sleep=run.sleep, on_answer=run.catch_up, wake=run.wake
-        )
-        run.end(code)
+        execution = run_command(host, argv, environment, container.get("workingDir") or "/")
+        await self._execute_to_end(pod, run, host, execution)
 
     async def _execute_main(self, pod: ReadOnlyTree, run: InteractiveRun) -> None:
         """Run a container's command from its start."""
@@ -798,8 +794,7 @@ class SimulatedRuntime:
         host = commands.host_of(self._images, pod, container, references, self._clock.now(), files=files)
         host.memory = self._memory(pod, container, references)
         host.occupied_ports = occupied_ports(self._images, pod, container, self._other_host_pods(pod))
-        if commands.server_command(self._images, pod, container):
-            host.server = self._servers.of_run(meta.uid(pod), container["name"], run.state.restarts)
+        host.find_server = partial(self._configured.of_run, pod, container, run.state.restarts)
         self.loads.forget_volumes(pod, container["name"])
         await self._execute_to_end(
             pod, run, host, commands.main_command(self._images, pod, container, references, host)
@@ -825,7 +820,8 @@ class SimulatedRuntime:
     async def _wait_for_servers(self, pod: ReadOnlyTree, containers: Iterable[ReadOnlyTree]) -> None:
         """Wait for servers that are just starting, no longer than programs take that do nothing else first."""
         for container in containers:
-            if not commands.server_command(self._images, pod, container):
+            kind = configured_kind(self._images, container)
+            if kind is None or not self._live.command(pod, container):
                 continue
             with suppress(TimeoutError):
                 async with timeout(self._clock, _START_SECONDS):
@@ -848,7 +844,7 @@ class SimulatedRuntime:
             before_sleep=partial(self._report_disk_usage, pod) if has_disk_limits(pod) else None,
         )
         network = self._network.caller(pod, partial(self._note_unknown, pod, container["name"]))
-        network = run.pausing(network, lambda: host.server is not None and host.server.is_starting)
+        network = run.pausing(network, partial(self._servers.is_starting, meta.uid(pod), container["name"]))
         self._prepare_signals(pod, run, self._live.command(pod, container), host)
         assumption = ""
         try:
@@ -865,9 +861,9 @@ class SimulatedRuntime:
             )
         except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
             await run.write(1, commands.not_simulated_line(pod, container, error))
-            code = 0 if host.is_strict else NOT_FOUND
-            waits = self._images.unknown_programs.of(pod) == WAIT
-            runs_on = host.is_strict and (waits or self._runs_without_program(pod, container["name"]))
+            policy = self._images.unknown_programs.of(pod)
+            code, waits = NOT_FOUND if policy == FAIL else 0, policy == WAIT
+            runs_on = policy != FAIL and (waits or self._runs_without_program(pod, container["name"]))
             program = str(error) if isinstance(error, UnknownProgram) else "the script"
             end = WAITS if waits else end_without_program(None if runs_on else code)
             self._note_unknown(pod, container["name"], program, end)
@@ -977,7 +973,7 @@ class SimulatedRuntime:
         self, pod: ReadOnlyTree, container: ReadOnlyTree, run: InteractiveRun | None, number: int
     ) -> bool:
         """Let the first process of a container handle a signal, if it is a server with a configuration; return whether it is."""
-        kind = commands.server_kind(self._images, container)
+        kind = configured_kind(self._images, container)
         processes = () if run is None else run.processes()
         argv = processes[0].name if processes else () if kind is None else kind.command
         if kind is None or argv[0].rpartition("/")[2] not in kind.programs:
@@ -1015,7 +1011,7 @@ class SimulatedRuntime:
         files = await self.files.file_system(pod, container, references=references)
         host = commands.host_of(self._images, pod, container, references, run.started, files=files)
         host.now, host.is_strict = self._clock.now, False
-        host.server = self._configured.of_client(pod, container, run.restarts)
+        host.find_server = partial(self._configured.of_client, pod, container, run.restarts)
         host.programs = {**host.programs, argv[0].rpartition("/")[2]: program}
         execution = run_command(host, argv, environment_of(pod, container, references))
         streams = _LogStreams(partial(self._write_log, pod, container["name"]))
@@ -1034,9 +1030,13 @@ class SimulatedRuntime:
         run.send_signal = lambda number: host.send_signal(number)  # noqa: PLW0108 - the command sets it when it starts
         environment = environment_of(pod, run.container, References())
         host.find_others = partial(self._processes, pod, run.container, environment, is_main=True)
-        reaction, handles_signals = default_reaction(argv or ("sh",), is_first=is_first)
-        if not handles_signals and reaction.seconds == 0:
-            run.stop_code = reaction.exit_code
+
+        def find_stop_code() -> int | None:
+            running = host.listed_processes()
+            reaction, handles = default_reaction(running[0].name if running else argv, is_first=is_first)
+            return None if handles or reaction.seconds else reaction.exit_code
+
+        run.find_stop_code = find_stop_code
 
     def _write_log(self, pod: ReadOnlyTree, name: str, lines: Sequence[tuple[int, str]]) -> None:
         """Add lines of a server to the log of its container."""

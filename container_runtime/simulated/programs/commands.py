@@ -1,9 +1,7 @@
 """The runs of a container: the run that a client requests, and the command of a run. Pure."""
 
-import re
 from datetime import datetime
 from math import inf
-from typing import Final
 
 from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -18,10 +16,6 @@ from mockube.container_runtime.simulated.files.mounts import SERVICE_ACCOUNT_PAT
 from mockube.container_runtime.simulated.files.users import group_names, identity_of, user_names
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
-from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
-    PROGRAMS as NETWORK_SERVERS,
-)
-from mockube.container_runtime.simulated.shell.network_programs.servers.registry import ServerKind, kind_of
 from mockube.container_runtime.simulated.shell.process import (
     Host,
     Output,
@@ -39,9 +33,6 @@ from . import program
 from .requirements import unmet_need
 from .server_start import failed_by_capabilities, failed_start, written_paths
 from .unread_configuration import unread_configuration
-
-_PYTHON: Final = re.compile(r"(?<![\w.-])python(?:3(?:\.\d+)?)?(?![\w.-])")
-_SERVER_PROGRAM: Final = re.compile(rf"(?<![\w.-])(?:{'|'.join(NETWORK_SERVERS)})(?![\w.-])")
 
 
 def host_of(
@@ -84,8 +75,6 @@ def interactive_command(images: ImageTable, pod: ReadOnlyTree, container: ReadOn
     if not container.get("stdin") or runs_script(pod, container):
         return ()
     argv = program.command_of(images, container) or (("sh",) if container.get("tty") else ())
-    if container.get("tty") and len(argv) == 1 and _PYTHON.search(argv[0]):
-        return ()  # its interactive mode is not simulated
     return argv if argv and argv[0].rpartition("/")[2] in PROGRAMS else ()
 
 
@@ -112,12 +101,12 @@ def _can_start(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, a
 
 
 def server_command(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
-    """Return the command of a container that starts a server with files which its image does not have alone; empty for any other.
+    """Return the command of a container that is a server with files which its image does not have alone; empty for any other.
 
     The server of an image without volumes at its configuration and at its logs does what the table of images says.
     """
     own_mounts, is_given = _own_mounts(container), container.get("command") or container.get("args")
-    image, kind = images.behavior_of(container), server_kind(images, container)
+    image, kind = images.behavior_of(container), program.configured_kind(images, container)
     if image is None or kind is None or not (own_mounts or is_given or kind.is_always_read):
         return ()
     script = script_of(meta.annotations(pod))
@@ -125,8 +114,7 @@ def server_command(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTre
         return ()
     argv = program.command_of(images, container) or tuple(container.get("args") or ())
     if container.get("command"):
-        is_server = any(_SERVER_PROGRAM.search(argument) for argument in argv)
-        return argv if is_server and argv[0].rpartition("/")[2] in PROGRAMS else ()
+        return argv if argv[0].rpartition("/")[2] in kind.programs else ()
     if argv and argv[0].startswith("-") and image.takes_options:
         argv = (kind.command[0], *argv)
     if argv and argv[0] not in kind.programs:
@@ -145,12 +133,6 @@ def _own_mounts(container: ReadOnlyTree) -> list[ReadOnlyTree]:
     """Return the mounts of a container without that of its ServiceAccount, which nearly every container has."""
     present = container.get("volumeMounts") or ()
     return [mount for mount in present if mount["mountPath"] != SERVICE_ACCOUNT_PATH]
-
-
-def server_kind(images: ImageTable, container: ReadOnlyTree) -> ServerKind | None:
-    """Return the server of a container's image whose configuration is simulated; None for any other."""
-    image = images.behavior_of(container)
-    return None if image is None or image.is_guess else kind_of(image)
 
 
 def _main_argv(images: ImageTable, container: ReadOnlyTree, script: Script) -> tuple[str, ...]:

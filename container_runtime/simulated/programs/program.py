@@ -62,7 +62,11 @@ from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
     PROGRAMS as NETWORK_SERVERS,
 )
-from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of, starts_server
+from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
+    ServerKind,
+    kind_of,
+    starts_server,
+)
 from mockube.container_runtime.simulated.shell.node_disk import NodeDisk
 from mockube.container_runtime.simulated.shell.outside import OutsideAnswer, OutsideFiles, ProcessesAsked
 from mockube.container_runtime.simulated.shell.process import (
@@ -104,7 +108,6 @@ MUCH: Final = 16 << 20
 _GO_PROGRAMS: Final = frozenset({"agnhost", "kubectl", "kube-proxy", "kube-webhook-certgen"})
 """Programs that end at SIGTERM also as the first process of a container, as Go's run-time does."""
 _GO_EXIT: Final = 2
-_EXECUTES_SERVER: Final = re.compile(rf"\bexec (?:/usr/sbin/)?(?:{'|'.join(NETWORK_SERVERS)})(?![\w.-])")
 _MAX_REACTION: Final = 3600.0
 """The seconds after a signal for which a command is interpreted."""
 _PAUSE_NAME: Final = re.compile(r"pause(?:-[a-z0-9]+)?(?:[:@].*)?")
@@ -280,6 +283,7 @@ def invocation_of(
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
         image=container.get("image") or "",
+        has_server=context.script is None and configured_kind(images, container) is not None,
         user_names=tuple(user_names(images, container).items()),
         group_names=tuple(group_names(images, container).items()),
     )
@@ -397,6 +401,12 @@ def serves(images: ImageTable, container: Mapping[str, Any]) -> bool:
     return runs_server(images, container)
 
 
+def configured_kind(images: ImageTable, container: Mapping[str, Any]) -> ServerKind | None:
+    """Return the server of a container's image whose configuration is simulated; None for any other."""
+    image = images.behavior_of(container)
+    return None if image is None or image.is_guess else kind_of(image)
+
+
 def starts_configured_server(images: ImageTable, container: Mapping[str, Any]) -> bool:
     """Return whether a container runs the server of its image as a program that reads its configuration."""
     image = images.behavior_of(container)
@@ -458,6 +468,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
     """Whether a read of the standard input waits."""
     has_terminal: bool = False
     image: str = ""
+    has_server: bool = False
+    """Whether the image has a server with a configuration, whose start lies outside."""
     user_names: tuple[tuple[int, str], ...] = ()
     group_names: tuple[tuple[int, str], ...] = ()
     """The accounts of the image."""
@@ -627,6 +639,7 @@ def start_invocation(
         find_size=_raise_outside,
         ask_variable=ask_variable or invocation.object_variables.ask,
         enter_node=_raise_outside,
+        find_server=_raise_outside if invocation.has_server else lambda: None,
         user=user,
         group=group,
         other_groups=others,
@@ -692,7 +705,9 @@ def _computed(
             load=RunLoad(memory=(*host.memory.steps,), cores=1.0, steady_from=seconds),
         )
     load = meter.load(host)
-    reaction, may_handle = default_reaction(invocation.argv, is_first=invocation.pid == FIRST_PID)
+    running = host.listed_processes()  # none after its end
+    argv = running[0].name if running else invocation.argv
+    reaction, may_handle = default_reaction(argv, is_first=invocation.pid == FIRST_PID)
     handles_signals = may_handle and host.catches_signals
     if handles_signals:
         reaction_at(invocation, host.elapsed, started)  # It may ask for something else then.
@@ -726,19 +741,15 @@ def _computed(
 
 
 def default_reaction(argv: Sequence[str], *, is_first: bool) -> tuple[StopReaction, bool]:
-    """Return what a command does after SIGTERM, unless a trap decides that; also return whether one may.
+    """Return what the program of a first process does after SIGTERM, unless a trap decides that; also return whether one may.
 
-    The command may not be the first process of its namespace.
+    The process may not be the first of its namespace.
     """
     program = argv[0].rpartition("/")[2]
     if program in _GO_PROGRAMS:
         is_pause = program == "agnhost" and "pause" in argv[1:2]
         return StopReaction(0.0, 0 if is_pause else _GO_EXIT), False
-    if (
-        program == _NAME_SERVER
-        or starts_server(argv)
-        or any(_EXECUTES_SERVER.search(argument) for argument in argv)
-    ):
+    if program == _NAME_SERVER or starts_server(argv):
         return StopReaction(0.0, 0), False
     return StopReaction(0.0, SIGNAL_CODE + TERM) if not is_first else StopReaction(inf, KILLED), True
 

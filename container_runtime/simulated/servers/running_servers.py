@@ -65,6 +65,11 @@ class RunningServers:
             self._records.ensure(uid, _Entries)[name] = entry
         return entry.server
 
+    def is_starting(self, uid: str, name: str) -> bool:
+        """Return whether a program of a container reads a configuration."""
+        entry = self._of_uid(uid).get(name)
+        return entry is not None and entry.server.is_starting
+
     def find(self, pod: ReadOnlyTree, name: str) -> RunningServer | None:
         """Return the server that a program has started in the present run of a container, also one that has not read its configuration yet."""
         entry = self._of_uid(meta.uid(pod)).get(name)

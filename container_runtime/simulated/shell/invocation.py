@@ -76,6 +76,7 @@ def _start(process: Process) -> Run:
             return _NOT_EXECUTED
         raise UnknownProgram(name) from None
     short_name = name.rpartition("/")[2]
+    process.is_executed = True
     process.path_name = name if "/" in name else ""
     return (
         yield from deliver(
@@ -138,11 +139,14 @@ def run_shell(process: Process) -> Run:
     """Run `sh -c SCRIPT [NAME [ARGUMENT...]]`, `sh FILE`, or `sh` with a script as its input, as a process of its own."""
     if process.pid:
         return (yield from _run_shell(process))
-    processes = process.processes
-    shell = process.with_arguments(process.argv, processes.next_pid())
-    shell.parent = processes.current_pid()
-    child = processes.start(process.argv, _run_shell(shell), process.descriptors)
-    processes.note_child(child)
+    processes, is_executed = process.processes, process.is_executed
+    shell = process.with_arguments(
+        process.argv, processes.current_pid() if is_executed else processes.next_pid()
+    )
+    shell.parent = process.parent if is_executed else processes.current_pid()
+    child = processes.start(process.argv, _run_shell(shell), process.descriptors, is_executed=is_executed)
+    if not is_executed:
+        processes.note_child(child)
     yield WaitUntil(lambda: child.code is not None)
     return child.code or 0
 

@@ -278,8 +278,12 @@ class Host(Struct, kw_only=True):
     """Whether it is the machine of a node itself."""
     enter_node: "Callable[[str, FileSystem | None], Host | None]" = lambda *_: None
     """Returns the machine of the node for chroot to files, or for nsenter; None if the container may not enter it."""
-    server: RunningServer | None = None
-    """The server that a program of the container starts or reloads; None where nobody can connect to it."""
+    find_server: Callable[[], RunningServer | None] = lambda: None
+    """Returns the server that a program of the container starts or reloads; None where nobody can connect to it."""
+
+    @property
+    def server(self) -> RunningServer | None:
+        return self.find_server()
 
     @property
     def has_busybox(self) -> bool:
@@ -370,9 +374,14 @@ class ProcessTable(Protocol):
         ...
 
     def start(
-        self, name: Sequence[str], execution: Run, descriptors: "Mapping[int, DescriptorStream]"
+        self,
+        name: Sequence[str],
+        execution: Run,
+        descriptors: "Mapping[int, DescriptorStream]",
+        *,
+        is_executed: bool = False,
     ) -> "Child":
-        """Start a process that runs beside the present one."""
+        """Start a process that runs beside the present one, or takes its place (`is_executed`)."""
         ...
 
     def holds(self, stream: DescriptorStream) -> bool:
@@ -403,6 +412,10 @@ class ProcessTable(Protocol):
         self, argv: Sequence[str], *, replaces_shell: bool
     ) -> AbstractContextManager[ForegroundProgram]:
         """Show a program that a shell executes beside the shell's process, or in its place."""
+        ...
+
+    def become(self, argv: Sequence[str]) -> None:
+        """Show another program in the place of the one that the present process executes, as env is replaced."""
         ...
 
     def note_child(self, child: "Child") -> None:
@@ -497,6 +510,8 @@ class Process(Struct, kw_only=True):
     """Whether the process is bash, or a program that is a builtin of it."""
     path_name: str = ""
     """The path by which the program was called, which is the name of a shell in its messages; "" for one without a path."""
+    is_executed: bool = False
+    """Whether it takes the place of the process that starts it."""
     place: str = ""
     """The place in the script with which the messages of a builtin begin, such as `sh: 1: `."""
 
@@ -542,7 +557,7 @@ class Process(Struct, kw_only=True):
         """Return the same process with another command line."""
         process = self.child(argv)
         process.pid = self.pid if pid is None else pid
-        process.path_name = self.path_name
+        process.path_name, process.is_executed = self.path_name, self.is_executed
         process.is_bash = self.is_bash
         return process
 

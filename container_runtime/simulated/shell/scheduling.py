@@ -98,6 +98,10 @@ class SimulatedProcess:
         """The program of these that a signal is to end."""
         self.is_protected = False
         """Whether it is the first process of a namespace, which gets only those signals from it that it handles."""
+        self.replaced: SimulatedProcess | None = None
+        """The process whose place it has taken."""
+        self.is_replaced = False
+        """Whether another one has taken its place."""
         self.is_stopped = False
         self.killed_by = 0
         """The signal that has ended the process."""
@@ -153,6 +157,8 @@ class SimulatedProcess:
     def end(self, code: int) -> None:
         if self.code is None:
             self.code, self.ended = code, self._now()
+            if self.replaced is not None:
+                self.replaced.is_replaced = False
         self.tables = []
 
 
@@ -189,17 +195,31 @@ class ProcessScheduler:
         )
 
     def start(
-        self, name: Sequence[str], execution: Run, descriptors: Mapping[int, DescriptorStream]
+        self,
+        name: Sequence[str],
+        execution: Run,
+        descriptors: Mapping[int, DescriptorStream],
+        *,
+        is_executed: bool = False,
     ) -> SimulatedProcess:
         alive = [process for process in self._processes if process.code is None]
         if len(alive) >= limits.MAX_PROCESSES:
             raise TooManyProcesses
-        process = SimulatedProcess(self._next_pid, name, execution, descriptors, lambda: self.time)
+        replaced = self.current if is_executed else None
+        pid = self._next_pid if replaced is None else replaced.pid
+        process = SimulatedProcess(pid, name, execution, descriptors, lambda: self.time)
+        if replaced is None:
+            self._next_pid += 1
+        else:
+            process.is_protected, process.replaced, replaced.is_replaced = (
+                replaced.is_protected,
+                replaced,
+                True,
+            )
         if self.current is not None:  # A child inherits what its parent ignores.
             process.caught_signals = {
                 number: action for number, action in self.current.caught_signals.items() if not action
             }
-        self._next_pid += 1
         self._processes.append(process)
         self._count_memory(len(alive) + 1)
         return process
@@ -256,7 +276,7 @@ class ProcessScheduler:
                 process.memory_bytes = before
 
     def children(self) -> Sequence[SimulatedProcess]:
-        return [process for process in self._processes if process.code is None]
+        return [process for process in self._processes if process.code is None and not process.is_replaced]
 
     def listed_processes(self) -> Sequence[ProcessEntry]:
         children = sorted(self.children(), key=lambda process: process.pid)
@@ -292,6 +312,13 @@ class ProcessScheduler:
                 process.name = name
             else:
                 process.programs.remove(program)
+
+    def become(self, argv: Sequence[str]) -> None:
+        process = self.current
+        if process is not None and process.programs:
+            process.programs[-1].argv = argv
+        elif process is not None:
+            process.name = argv
 
     def note_child(self, child: Child) -> None:
         if self.current is not None and self.current.programs:
@@ -353,7 +380,7 @@ class ProcessScheduler:
 
     def signal_first(self, number: int) -> None:
         """Send a signal to the first process of the command."""
-        first = next((process for process in self._processes if process.pid == self._first_pid), None)
+        first = next((process for process in self.children() if process.pid == self._first_pid), None)
         if first is not None:
             first.send_signal(number)
 

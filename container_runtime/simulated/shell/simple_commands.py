@@ -371,6 +371,8 @@ def run_program(
     environment = {**shell.variables.environment(), **values}
     shell.process.host.work += _VARIABLE_NANOSECONDS * len(environment)
     process = shell.process.child(argv, environment, shell.descriptors)
+    replaces_shell = is_exec or isinstance(shell.whole_command, SimpleCommand)
+    process.is_executed, process.parent = replaces_shell, shell.process.parent
     is_builtin = argv[0] in PROGRAM_BUILTINS
     if is_builtin:
         process.is_bash, process.place = shell.is_bash, shell.place()
@@ -386,7 +388,6 @@ def run_program(
         return error.code
     if is_builtin:
         return (yield from deliver(program(process), process, is_builtin=True))
-    replaces_shell = is_exec or isinstance(shell.whole_command, SimpleCommand)
     with process.processes.execute(argv, replaces_shell=replaces_shell) as running:
         execution = deliver(program(process), process)
         if process.host.has_terminal:

@@ -15,9 +15,8 @@ from mockube.container_runtime.simulated.programs.commands import (
     host_of,
     main_command,
     main_process,
-    server_kind,
 )
-from mockube.container_runtime.simulated.programs.program import serves
+from mockube.container_runtime.simulated.programs.program import configured_kind, serves
 from mockube.container_runtime.simulated.servers.listeners import listeners_of
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of
 from mockube.container_runtime.simulated.shell.process import Sleep
@@ -198,8 +197,9 @@ def exit_code_of(subject):
     tree = pod(subject, volumes=[MAP])
     references = References(config_maps={"m": {"data": dict.fromkeys(FILES, BROKEN)}})
     host = host_of(IMAGES, tree, subject, references, datetime(2030, 1, 1, tzinfo=UTC))
-    host.server = RunningServer()
-    start = main_command if server_kind(IMAGES, subject) is not None else main_process
+    server = RunningServer()
+    host.find_server = lambda: server
+    start = main_command if configured_kind(IMAGES, subject) is not None else main_process
     run = start(IMAGES, tree, subject, references, host)
     for _ in range(1_000):
         try:

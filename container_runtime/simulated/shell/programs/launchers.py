@@ -39,9 +39,18 @@ _QUOTED: Final = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|\\.", re.DOTALL)
 _ITEM: Final = re.compile(r"(?:[^\s'\"\\]+|'[^'\n]*'|\"[^\"\n]*\"|\\[\s\S])+")
 
 
-def run_other(process: Process, argv: Sequence[str], environment: Mapping[str, str] | None = None) -> Run:
-    """Run another program; return 127 or 126 with a message if it cannot be executed."""
+def run_other(
+    process: Process,
+    argv: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    *,
+    becomes: bool = False,
+) -> Run:
+    """Run another program, beside the present one or in its place; return 127 or 126 with a message if it cannot be executed."""
     other = process.child(argv, environment)
+    if becomes:
+        process.processes.become(argv)
+        other.is_executed, other.parent = process.is_executed, process.parent
     try:
         return (yield from run_program(other))
     except CommandNotFound as error:
@@ -70,7 +79,7 @@ def env(process: Process) -> Run:
         environment[name] = value
         count += 1
     if arguments := arguments[count:]:
-        return (yield from run_other(process, arguments, environment))
+        return (yield from run_other(process, arguments, environment, becomes=True))
     if not clears:
         process.host.ask_variable("")
     end = "\0" if "0" in options else "\n"
@@ -130,15 +139,18 @@ def time(process: Process) -> Run:
     return code
 
 
-def _run_rest(letters: str, **long: str) -> Program:
-    """Return a program that runs another one behind its options, such as nohup; `long` maps its long options to their letters."""
+def _run_rest(letters: str, *, stays: bool = False, **long: str) -> Program:
+    """Return a program that another one behind its options replaces, such as nohup, or beside which that runs if it `stays`.
+
+    `long` maps its long options to their letters.
+    """
     names = {name.replace("_", "-"): letter for name, letter in long.items()}
 
     def run(process: Process) -> Run:
         options = parse_options(process.arguments, letters, long=names, stops=True)
         if not options.arguments:
             raise ProgramUsageError("no program specified")
-        return (yield from run_other(process, options.arguments))
+        return (yield from run_other(process, options.arguments, becomes=not stays))
 
     return run
 
@@ -246,7 +258,7 @@ def busybox(process: Process) -> Run:
     """Run the program of busybox that the first argument names."""
     if not process.arguments:
         raise UnknownProgram(process.name)
-    return (yield from run_other(process, process.arguments))
+    return (yield from run_other(process, process.arguments, becomes=True))
 
 
 PROGRAMS: Final[Mapping[str, Program]] = {
@@ -260,8 +272,8 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "nice": _run_rest("n:", adjustment="n"),
     "ionice": _run_rest("tc:n:p:"),
     "setsid": _run_rest("c"),
-    "tini": _run_rest("svwglp:e:"),
-    "dumb-init": _run_rest("cvr:", single_child="c", verbose="v", rewrite="r"),
-    "catatonit": _run_rest("P"),
+    "tini": _run_rest("svwglp:e:", stays=True),
+    "dumb-init": _run_rest("cvr:", stays=True, single_child="c", verbose="v", rewrite="r"),
+    "catatonit": _run_rest("P", stays=True),
     "stdbuf": _run_rest("i:o:e:", input="i", output="o", error="e"),
 }
