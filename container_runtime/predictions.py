@@ -21,6 +21,9 @@ class Predictions(Protocol):
         """Return the user of a container's image, or the name by which the image names it; None if it is unknown."""
 
     def knows_image(self, container: ReadOnlyTree) -> bool:
+        """Return whether anything is known of the image of a container, such as its files."""
+
+    def knows_default_command(self, container: ReadOnlyTree) -> bool:
         """Return whether it is known what a container does that runs the command of its image."""
 
     def unread_configuration(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
@@ -114,6 +117,9 @@ class _NoPredictions:
         return None
 
     def knows_image(self, _: ReadOnlyTree) -> bool:
+        return True
+
+    def knows_default_command(self, _: ReadOnlyTree) -> bool:
         return True
 
     def unread_configuration(self, _pod: ReadOnlyTree, _container: ReadOnlyTree) -> str:

@@ -88,6 +88,17 @@ def knows_image(images: ImageTable, container: ReadOnlyTree) -> bool:
     return images.behavior_of(container) is not None or program.is_pause_image(container.get("image") or "")
 
 
+def knows_default_command(images: ImageTable, container: ReadOnlyTree) -> bool:
+    """Return whether it is known what the command of a container's image does: a server has a log or ports."""
+    return (
+        program.is_pause_image(container.get("image") or "")
+        or program.serves(images, container)
+        or program.default_run(images, container) is not None
+        or bool(program.command_of(images, container))
+        or lacks_command(images, container)
+    )
+
+
 def unread_configuration(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
     return unread.unread_configuration(images, pod, container)
 
@@ -495,7 +506,7 @@ def _volumes_of_others(images: ImageTable, pod: ReadOnlyTree, container: ReadOnl
 
 
 def _is_known(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
-    if has_default_command(container) and knows_image(images, container):
+    if has_default_command(container) and knows_default_command(images, container):
         return True
     script = script_of(meta.annotations(pod))
     return (
@@ -563,7 +574,7 @@ def _is_unknown(
         return False
     argv = program.command_of(images, container)
     if not argv and script.command(container["name"]) is None:
-        return not knows_image(images, container)
+        return not knows_default_command(images, container)
     # A file of an object is read when the container starts.
     return not is_file_of_object(pod, container, argv) and bool(
         _unknown_program_in(images, pod, container, context)
@@ -657,6 +668,7 @@ class SimulatedPredictions:
     def __init__(self, images: ImageTable) -> None:
         self.image_user = partial(image_user, images)
         self.knows_image = partial(knows_image, images)
+        self.knows_default_command = partial(knows_default_command, images)
         self.unread_configuration = partial(unread_configuration, images)
         self.command_of = partial(command_of, images)
         self.reads_input = partial(reads_input, images)

@@ -75,7 +75,7 @@ def _volume_events(container: Container) -> Iterator[EmitEvent]:
 def _command_events(container: Container) -> tuple[EmitEvent, ...]:
     has_script = container.script.command(container.name) is not None or container.script.times_runs
     runs_image = container.process is None and has_default_command(container.spec) and not has_script
-    if not runs_image or container.context.predictions.knows_image(container.spec):
+    if not runs_image or container.context.predictions.knows_default_command(container.spec):
         return ()
     seconds, exit_code = container.program.seconds, container.program.exit_code
     end = end_without_program(None if seconds is None else exit_code)

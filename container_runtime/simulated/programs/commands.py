@@ -150,12 +150,8 @@ def main_command(
     )
     if not argv:
         raise UnknownProgram(f"the image {container.get('image')}")
-    has_script = runs_script(pod, container)
-    if (
-        has_script
-        or program.script_of_program(images, container, program.argv_of(images, container)) is not None
-    ):
-        host.installed = None  # The script stands for the program of the image, which need not have a shell.
+    # A script stands for the program of the image, which need not have a shell.
+    host.installed = None if runs_script(pod, container) else program.installed_programs(images, container)
     directory = container.get("workingDir") or "/"
     return (yield from run_command(host, expand_references(argv, environment), environment, directory))
 

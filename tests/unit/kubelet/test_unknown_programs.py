@@ -1,16 +1,22 @@
 """A program that is not simulated succeeds with a warning, or fails if a flag or an annotation says so."""
 
+from datetime import UTC, datetime
+
 import pytest
 from msgspec.structs import replace
 
 from mockube.apimachinery.pods import assumption_of
+from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.images.live import live_images
 from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.simulated.predictions import SimulatedPredictions
+from mockube.container_runtime.simulated.programs.commands import host_of, main_process
+from mockube.container_runtime.simulated.shell.process import Output
 from mockube.container_runtime.unknown_programs import UnknownPrograms
 from mockube.kubelet.pod_lifecycle.unknown_programs import LiveAssumptions
 from mockube.kubelet.step_effects import EmitEvent
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
+from tests.support.images import IMAGES
 
 IMAGE = "example.com/app:1"
 """An image whose programs nobody knows."""
@@ -306,3 +312,43 @@ def test_options_that_a_script_gives_to_a_known_server_are_not_read(image, scrip
     subject = SimulatedPod(pod(described), context=CONTEXT).pass_time(60)
     assert bool(not_simulated(subject)) is is_named
     assert bool(assumption_of(subject.pod)) is is_named
+
+
+SERVERS = ("quay.io/keycloak/keycloak:26.0",)
+"""Images of the table without logs and ports: their programs are known by name, and not simulated."""
+BROKEN = References(config_maps={"m": {"data": {"haproxy.cfg": "defalts\n", "envoy.yaml": "foo: 1\n"}}})
+FOLDERS = ("/usr/local/etc/haproxy", "/etc/envoy")
+
+
+def server(image, policy="Always", **fields):
+    mounts = [{"name": "v", "mountPath": path} for path in FOLDERS]
+    subject = {**container(image=image, volumeMounts=mounts), **fields}
+    volume = {"name": "v", "configMap": {"name": "m", "optional": True}}
+    return pod(subject, volumes=[volume], restartPolicy=policy)
+
+
+@pytest.mark.parametrize("fields", [{}, {"args": ["-f", FOLDERS[0]]}])
+@pytest.mark.parametrize("image", SERVERS)
+def test_server_of_known_image_that_is_not_simulated_is_ready_by_assumption(image, fields):
+    subject = SimulatedPod(server(image, **fields), context=CONTEXT).pass_time(60)
+    assert subject.ready
+    end = "is not simulated: the container runs without it until it is stopped"
+    assert assumption_of(subject.pod) == f"the image {image} {end}"
+
+
+@pytest.mark.parametrize("fields", [{}, {"args": ["-f", FOLDERS[0]]}])
+@pytest.mark.parametrize("image", SERVERS)
+def test_log_of_server_that_is_not_simulated_claims_nothing(image, fields):
+    tree = server(image, **fields)
+    (subject,) = tree["spec"]["containers"]
+    host = host_of(IMAGES, tree, subject, BROKEN, datetime(2030, 1, 1, tzinfo=UTC))
+    effects = [*main_process(IMAGES, tree, subject, BROKEN, host)]
+    log = b"".join(effect.data for effect in effects if isinstance(effect, Output)).decode()
+    assert log == f"mockube: container c is simulated: the image {image} does not run\n"
+
+
+@pytest.mark.parametrize("field", ["command", "args"])
+@pytest.mark.parametrize("image", SERVERS)
+def test_server_that_is_not_simulated_fails_with_a_command_if_unknown_programs_fail(image, field):
+    tree = server(image, "Never", **{field: ["haproxy", "-f", FOLDERS[0]]})
+    assert ended(SimulatedPod(tree, context=FAILING)) == 127
