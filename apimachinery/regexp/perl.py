@@ -1,4 +1,4 @@
-"""Patterns in the syntax of PCRE2, which nginx, httpd, HAProxy and journalctl have, as far as the engine has it.
+"""Patterns in the syntax of PCRE2, which nginx, httpd and journalctl have, as far as the engine has it.
 
 Go's syntax is nearly a subset. What only PCRE2 has, such as backward references and lookarounds, is no mistake of the user: a pattern
 with it is not supported. A mistake in both syntaxes gets the message of PCRE2.

@@ -133,7 +133,7 @@ from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
 from .shell.process import Host, OtherProcess, Program, Run, RunningProcess, UnknownProgram
 from .shell.scheduling import KILL
-from .shell.signals import NAMES, SIGNALS
+from .shell.signals import SIGNALS
 from .shell.syntax import ShellSyntaxError
 from .terminal import with_terminal
 
@@ -982,23 +982,14 @@ class SimulatedRuntime:
         if number in _STOPPING:
             self._end_container(pod, name, 0)
         elif number in kind.reload_signals:
-            self._start_reload(pod, container, argv, kind.reload, number)
+            self._start_reload(pod, container, argv, kind.reload)
         return True
 
     def _start_reload(
-        self,
-        pod: ReadOnlyTree,
-        container: ReadOnlyTree,
-        argv: Sequence[str],
-        program: Program | None,
-        number: int,
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, argv: Sequence[str], program: Program
     ) -> None:
-        name = container["name"]
-        if program is None:
-            self._note_unknown(pod, name, f"the signal {NAMES[number]} of {argv[0]}", CONTINUES)
-            return
         work = self._reload(pod, container, argv, program)
-        task = start(f"the reload of container {name} of {meta.namespaced_name(pod)}", work)
+        task = start(f"the reload of container {container['name']} of {meta.namespaced_name(pod)}", work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -3,8 +3,6 @@
 import pytest
 
 from mockube.apimachinery.regexp.captures import capturing_pattern
-from mockube.container_runtime.simulated.configured.envoy import configuration as envoy
-from mockube.container_runtime.simulated.configured.haproxy import configuration as haproxy
 from mockube.container_runtime.simulated.configured.httpd import configuration as httpd
 from mockube.container_runtime.simulated.configured.httpd.parser import HttpdConfigurationError, Reader
 from mockube.container_runtime.simulated.configured.nginx import configuration as nginx
@@ -33,10 +31,6 @@ def read_nginx(text):
     nginx.configuration_of(nginx_parser.parse("/n.conf", lambda path: [(path, text)]))
 
 
-def read_haproxy(text):
-    haproxy.configuration_of("h.cfg", text, {}, lambda _: False)
-
-
 def read_corefile(text):
     corefile.parse.__wrapped__(text, "Corefile")
 
@@ -44,18 +38,13 @@ def read_corefile(text):
 READERS = {
     "httpd": read_httpd,
     "nginx": read_nginx,
-    "haproxy": read_haproxy,
-    "envoy": envoy.configuration_of,
     "coredns": read_corefile,
 }
 ERRORS = (
     HttpdConfigurationError,
     nginx_parser.ConfigurationError,
-    haproxy.HaproxyConfigurationError,
-    envoy.EnvoyConfigurationError,
     corefile.CorefileError,
 )
-FRONTEND = "frontend f\n bind *:80\n"
 
 
 def repeated(text, before="", after=""):
@@ -103,33 +92,6 @@ TEXTS = {
         "distinct settings": repeated("daemon off; "),
         "variables of a text": repeated("$a${a}", "events {} http { server { return 200 '", "'; } }"),
     },
-    "haproxy": {
-        "words": repeated("a ", FRONTEND + " acl x path ", "\n"),
-        "options of a criterion": repeated("-i ", FRONTEND + " acl x path ", "\n"),
-        "terms": repeated("TRUE ", FRONTEND + " http-request deny if ", "\n"),
-        "braces": repeated("{ path a } ", FRONTEND + " http-request deny if ", "\n"),
-        "unclosed braces": repeated("{ ", FRONTEND + " http-request deny if ", "\n"),
-        "criteria": repeated(" acl x path a\n", FRONTEND),
-        "frontends": repeated("frontend f\n"),
-        "distinct frontends": numbered("frontend f{}\n bind *:80\n"),
-        "distinct backends": numbered("backend f{}\n server a b\n"),
-        "inherited rules": numbered(" http-request deny\n", "backend f{}\n", before="defaults\n"),
-        "inherited criteria": repeated("backend b\n", "defaults\n" + " acl x path a\n" * 100),
-        "unclosed variables": repeated("${", FRONTEND + ' acl x path "', "\n"),
-        "variables": repeated("${a-", FRONTEND + ' acl x path "', '"\n'),
-        "converters": repeated(",lower", FRONTEND + " acl x path", " a\n"),
-        "a criterion that is none": repeated("a_beg", FRONTEND + " acl x ", "( a\n"),
-        "missing backends": repeated(" use_backend b\n", FRONTEND),
-    },
-    "envoy": {
-        "listeners": repeated("{address: {}}, ", "static_resources: {listeners: [", "]}"),
-        "a long pattern": repeated(
-            "(a|",
-            "static_resources: {listeners: [{filter_chains: [{filters: [{typed_config: {'@type': x.HttpConnectionManager, "
-            "route_config: {virtual_hosts: [{routes: [{match: {safe_regex: {regex: '",
-            "'}}}]}]}}}]}]}]}",
-        ),
-    },
     "coredns": {
         "words": repeated("a ", ". { forward "),
         "quotes": repeated('"', ". { forward "),
@@ -159,7 +121,7 @@ def test_configuration_is_read_in_linear_time(server, make):
         except ERRORS as error:
             str(error)
 
-    check_linear(lambda size: make(size).encode() if server == "envoy" else make(size), read, SIZE, **LIMITS)
+    check_linear(make, read, SIZE, **LIMITS)
 
 
 PATTERNS = ("(a+)+$", "(a|a)*b", "(.*)*x", "([a-z]+)+[0-9]", "(a?){500}a{500}", "(x+x+)+y")

@@ -1,18 +1,16 @@
 """The regular expressions and the wildcards of a configuration, which are matched in linear time. Pure."""
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
 
 from mockube.apimachinery.memoize import memoize
-from mockube.apimachinery.regexp.captures import CapturingPattern, Groups
+from mockube.apimachinery.regexp.captures import CapturingPattern
 from mockube.apimachinery.regexp.perl import perl_pattern
 from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards
 
 _WILDCARDS: Final = "*?["
-_REFERENCE: Final = re.compile(r"\\(\d)")
 
 
 class ConfiguredPattern(Struct, frozen=True):
@@ -46,11 +44,6 @@ def _with_case(text: str) -> ConfiguredPattern:
 @memoize(1024, max_length=300)
 def _without_case(text: str) -> ConfiguredPattern:
     return ConfiguredPattern(text, perl_pattern(text, ignores_case=True))
-
-
-def with_groups(text: str, groups: Groups) -> str:
-    r"""Return a text with the groups of a match: \1 is the first one, and \0 the whole match."""
-    return _REFERENCE.sub(lambda reference: groups.text(int(reference[1])), text)
 
 
 def has_wildcards(pattern: str) -> bool:

@@ -21,7 +21,7 @@ _BOTH: Final = frozenset(
     {"nginx", "redis-server", "valkey-server", "postgres", "memcached", "mariadbd", "mongos"}
 )
 """The servers that open a socket for IPv4 and one for IPv6 by default."""
-_ONLY_OLD: Final = frozenset({"mongod", "haproxy", "python", "python3", "socat", "gunicorn", "uvicorn"})
+_ONLY_OLD: Final = frozenset({"mongod", "python", "python3", "socat", "gunicorn", "uvicorn"})
 """The servers that open one for IPv4. Others, as programs in Go, Java and of Node, open one for both, which counts as one of IPv6."""
 
 

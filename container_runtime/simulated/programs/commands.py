@@ -107,7 +107,7 @@ def server_command(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTre
     """
     own_mounts, is_given = _own_mounts(container), container.get("command") or container.get("args")
     image, kind = images.behavior_of(container), program.configured_kind(images, container)
-    if image is None or kind is None or not (own_mounts or is_given or kind.is_always_read):
+    if image is None or kind is None or not (own_mounts or is_given):
         return ()
     script = script_of(meta.annotations(pod))
     if script.command(container["name"]) is not None or script.times_runs:
@@ -126,7 +126,7 @@ def server_command(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTre
         for path in (mount["mountPath"].rstrip("/"),)
         for place in places
     )
-    return (argv or kind.command) if has_files or argv or kind.is_always_read else ()
+    return (argv or kind.command) if has_files or argv else ()
 
 
 def _own_mounts(container: ReadOnlyTree) -> list[ReadOnlyTree]:

@@ -314,7 +314,12 @@ def test_options_that_a_script_gives_to_a_known_server_are_not_read(image, scrip
     assert bool(assumption_of(subject.pod)) is is_named
 
 
-SERVERS = ("quay.io/keycloak/keycloak:26.0",)
+SERVERS = (
+    "haproxy:3.2",
+    "haproxytech/haproxy-alpine:3.2",
+    "envoyproxy/envoy:v1.34.0",
+    "quay.io/keycloak/keycloak:26.0",
+)
 """Images of the table without logs and ports: their programs are known by name, and not simulated."""
 BROKEN = References(config_maps={"m": {"data": {"haproxy.cfg": "defalts\n", "envoy.yaml": "foo: 1\n"}}})
 FOLDERS = ("/usr/local/etc/haproxy", "/etc/envoy")

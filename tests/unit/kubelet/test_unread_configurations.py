@@ -8,9 +8,7 @@ import pytest
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.images.options import options_of
 from mockube.container_runtime.images.table import built_in_images
-from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.configured.contract import RunningServer
-from mockube.container_runtime.simulated.live_containers import LiveContainers
 from mockube.container_runtime.simulated.programs.commands import (
     host_of,
     main_command,
@@ -63,7 +61,6 @@ def first_line(subject, volume=MAP):
         ("bitnami/redis:8", "/opt/bitnami/redis/mounted-etc"),
         ("bitnami/prometheus:3", "/opt/bitnami/prometheus/conf/prometheus.yml"),
         ("prom/prometheus:v3.5.0", "/etc/prometheus"),
-        ("haproxytech/haproxy-debian:3.2", "/etc/haproxy/haproxy.cfg"),
         ("cgr.dev/chainguard/nginx", "/etc/nginx/conf.d"),
         ("grafana/loki:3", "/etc/loki/local-config.yaml"),
         ("otel/opentelemetry-collector:0.130.0", "/etc/otelcol/config.yaml"),
@@ -157,13 +154,6 @@ def test_init_container_of_another_image_may_write_a_configuration(image, path):
     assert len(warnings(subject, EMPTY, initContainers=[writer])) == 1
 
 
-@pytest.mark.parametrize("name", ["haproxytech/haproxy-alpine:3.2", "docker.io/haproxytech/haproxy-debian"])
-def test_images_of_the_vendor_of_haproxy_read_their_configuration(name):
-    subject = described(name, "/usr/local/etc/haproxy")
-    assert LiveContainers(IMAGES, Records()).command(pod(subject, volumes=[MAP]), subject)[0] == "haproxy"
-    assert warnings(subject) == []
-
-
 def servers_of_catalogue():
     for image in built_in_images():
         claims = image.logs or image.ports
@@ -188,7 +178,7 @@ def configuration_places(name, image):
 
 
 BROKEN = "}{ broken: [\n"
-FILES = ("file", "x.cnf", "nginx.conf", "httpd.conf", "haproxy.cfg", "envoy.yaml")
+FILES = ("file", "x.cnf", "nginx.conf", "httpd.conf")
 """The keys of the map: one for a volume of a file, and the names of files in folders."""
 
 
@@ -256,7 +246,6 @@ def test_unlisted_argument_has_an_event_and_the_log_claims_nothing(image, argume
         ("grafana/grafana:12.1.0", ["--config=/etc/grafana/grafana.ini"]),
         ("redis:7", ["--logfile", "/data/log"]),
         ("redis:7", ["--help"]),
-        ("envoyproxy/envoy:v1.34.0", ["-c", "/etc/envoy/envoy.yaml"]),
         ("quay.io/coreos/etcd:v3.5.0", ["--data-dir=/x"]),
     ],
 )

@@ -10,7 +10,7 @@ from mockube.container_runtime.simulated.shell.process import Process, Program, 
 from mockube.container_runtime.simulated.shell.programs.servers import httpd as busybox_httpd
 from mockube.container_runtime.simulated.shell.signals import SIGNALS
 
-HANG_UP, USER_1, USER_2 = SIGNALS["HUP"], SIGNALS["USR1"], SIGNALS["USR2"]
+HANG_UP, USER_1 = SIGNALS["HUP"], SIGNALS["USR1"]
 
 
 class ServerKind(Struct, frozen=True, kw_only=True):
@@ -21,11 +21,9 @@ class ServerKind(Struct, frozen=True, kw_only=True):
     """What the entrypoint of the image runs without arguments."""
     places: tuple[str, ...] = ()
     """Other folders that the server uses, such as those of its logs."""
-    reload: Program | None = None
-    """Reads the configuration again, as the server does at a signal; None if that is not simulated."""
-    reload_signals: frozenset[int] = frozenset()
-    is_always_read: bool = False
-    """Whether the server reads its configuration in any case, because the table of images does not say what it does without a volume."""
+    reload: Program
+    """Reads the configuration again, as the server does at a signal."""
+    reload_signals: frozenset[int]
 
 
 def _nginx(process: Process) -> Run:
@@ -66,18 +64,6 @@ def _reload_httpd(process: Process) -> Run:
     return (yield from httpd(process, ("-k", "restart")))
 
 
-def _haproxy(process: Process) -> Run:
-    from .haproxy import haproxy  # noqa: PLC0415 - for few
-
-    return (yield from haproxy(process))
-
-
-def _envoy(process: Process) -> Run:
-    from .envoy import envoy  # noqa: PLC0415 - for few
-
-    return (yield from envoy(process))
-
-
 KINDS: Final = (
     ServerKind(
         folder="/etc/nginx",
@@ -94,19 +80,6 @@ KINDS: Final = (
         places=("/usr/local/apache2/logs",),
         reload=_reload_httpd,
         reload_signals=frozenset({HANG_UP, USER_1}),
-    ),
-    ServerKind(
-        folder="/usr/local/etc/haproxy",
-        programs={"haproxy": _haproxy},
-        command=("haproxy", "-f", "/usr/local/etc/haproxy/haproxy.cfg"),
-        reload_signals=frozenset({HANG_UP, USER_2}),
-        is_always_read=True,
-    ),
-    ServerKind(
-        folder="/etc/envoy",
-        programs={"envoy": _envoy},
-        command=("envoy", "-c", "/etc/envoy/envoy.yaml"),
-        is_always_read=True,
     ),
 )
 
@@ -127,5 +100,5 @@ def kind_of(image: Image) -> ServerKind | None:
     for kind in KINDS:
         if kind.folder in image.configuration:
             is_known = any(path.startswith(f"{kind.folder}/") for path in image.files)
-            return kind if is_known or kind.is_always_read else None
+            return kind if is_known else None
     return None
