@@ -103,20 +103,20 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
 
         async def ensure_system_objects() -> None:
             await delete_unserved(server.registry, api_service_names)
-            created_count = await ensure(server.registry, server.stored_row, required_objects)
+            created_count = await ensure(server.registry, server.registry.row, required_objects)
             LOG.info("System objects: %d created", created_count)
 
         await ensure_system_objects()
-        server.on_restored.append(ensure_system_objects)
+        server.context.on_restored.append(ensure_system_objects)
         endpoints = _endpoint_reconciler(server, dependencies)
         if endpoints is not None:
             await endpoints.reconcile()
-            server.on_restored.append(endpoints.reconcile)
-            server.supervisor.start("kubernetes-endpoints", partial(endpoints.run, clock))
+            server.context.on_restored.append(endpoints.reconcile)
+            server.context.supervisor.start("kubernetes-endpoints", partial(endpoints.run, clock))
         if "RBAC" in config.authorization.types:
             server.bootstrap_roles.expect()
-            server.supervisor.start("bootstrap-roles", server.bootstrap_roles.run)
-            server.on_restored.append(server.bootstrap_roles.invalidate)
+            server.context.supervisor.start("bootstrap-roles", server.bootstrap_roles.run)
+            server.context.on_restored.append(server.bootstrap_roles.invalidate)
         _start_tasks(
             config, server, dependencies.stored_port, [each for each in required_objects if each.is_recreated]
         )
@@ -137,7 +137,7 @@ def _listening(server: ApiServer, dependencies: Dependencies) -> AbstractAsyncCo
         clock=dependencies.clock.real,
         drain_seconds=dependencies.drain_seconds,
         before_drain=server.end_streams,
-        supervise=partial(server.supervisor.run_in_block, "listeners"),
+        supervise=partial(server.context.supervisor.run_in_block, "listeners"),
     )
 
 
@@ -158,29 +158,33 @@ def _endpoint_reconciler(server: ApiServer, dependencies: Dependencies) -> Endpo
     if not dependencies.address:
         return None
     address, port = dependencies.address, dependencies.port
-    return EndpointReconciler(server.registry, server.stored_row, address=address, port=port)
+    return EndpointReconciler(server.registry, server.registry.row, address=address, port=port)
 
 
 def _start_tasks(
     config: Config, server: ApiServer, port: int, objects_to_recreate: Sequence[RequiredObject]
 ) -> None:
     """Start the background tasks of the server."""
-    backend, host, start = server.registry, socket.gethostname(), server.supervisor.start
+    backend, host, start = server.registry, socket.gethostname(), server.context.supervisor.start
     name = server_name(host, port)
     interval, history = config.store.etcd_compaction_interval, config.store.history
     if history is not None and history.seconds is not None:
         limit = HistoryAge(backend.kv, backend.journal, clock=backend.clock, seconds=history.seconds)
         start("compaction", limit.run)
     elif history is None and interval:
-        marks = server.controls.marks
-        compactor = partial(Compactor, backend.kv, clock=backend.clock, journal=backend.journal)
-        if marks is not None:
-            compactor = partial(compactor, oldest_needed=marks.oldest)
-        start("compaction", lambda: compactor(interval=interval).run())
+        compactor = partial(
+            Compactor,
+            backend.kv,
+            clock=backend.clock,
+            interval=interval,
+            journal=backend.journal,
+            oldest_needed=server.control.oldest_needed,
+        )
+        start("compaction", lambda: compactor().run())
     renew = partial(
         keep_alive,
         backend,
-        server.stored_row,
+        server.registry.row,
         host=host,
         name=name,
         holder=f"{name}_{randomness.uid(backend.random)}",
@@ -189,18 +193,18 @@ def _start_tasks(
     start("identity-lease", renew)
     start(
         "system-objects",
-        partial(recreate_deleted, backend, server.stored_row, objects_to_recreate, backend.clock),
+        partial(recreate_deleted, backend, server.registry.row, objects_to_recreate, backend.clock),
     )
     if config.features.gates.is_on("DetectCacheInconsistency"):
-        start("watch-cache-check", server.consistency_check.run)
+        start("watch-cache-check", server.storage.consistency_check.run)
 
 
 def _follow_certificates(config: Config, server: ApiServer, dependencies: Dependencies) -> None:
     """Start the tasks that publish the client CAs and reload the certificate files."""
-    certificates, start = dependencies.credentials.tls, server.supervisor.start
+    certificates, start = dependencies.credentials.tls, server.context.supervisor.start
     trust = TrustController(
         server.registry,
-        server.stored_row,
+        server.registry.row,
         lambda: authentication_config_map(_server_properties(config, dependencies)),
     )
     start("authentication-trust", trust.run)

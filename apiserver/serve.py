@@ -48,7 +48,7 @@ async def serve(config: Config, *, once_ready: Callable[[], None]) -> None:
     async with serving(config, clock=clock, random=SystemRandom(), once_ready=once_ready) as running_server:
         await stopping.wait()
         LOG.info("Stopping: /readyz fails and requests in flight may finish; a second signal cancels them")
-        running_server.server.stopping = True
+        running_server.server.context.lifecycle.begin_shutdown()
         await clock.real.sleep(config.serving.shutdown_delay_duration)
     LOG.info("Stopped")
 

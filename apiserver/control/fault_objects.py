@@ -546,7 +546,10 @@ class Faults(ControlStrategy):
         await self._registry.watch_cache.fresh()
         return self._injected[meta.name(result.object())][1]
 
-    async def remove(self, name: str) -> None:
+    async def stop(self, injected: InjectedFault) -> None:
+        await self._remove(injected.name)
+
+    async def _remove(self, name: str) -> None:
         """Delete the object of a fault, if it exists."""
         with suppress(NotFound):
             await delete(self._registry, self._context("delete", name))
@@ -554,7 +557,7 @@ class Faults(ControlStrategy):
 
     async def clear(self) -> None:
         for name in [*self._injected, *self.partitions.names]:
-            await self.remove(name)
+            await self._remove(name)
 
     def _context(self, verb: str, name: str = "", body: bytes = b"") -> RequestContext:
         row = self._registry.rows[FAULT.group_resource]

@@ -1,7 +1,7 @@
 """Fault injection: a hook that applies the effects of faults to the requests that match."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -243,14 +243,14 @@ class FaultInjector:
         clock: Clock,
         random: Random | None = None,
         store: FaultStore = NO_STORE,
-        earlier_watches: Callable[[], Iterable[Request]] = tuple,
+        watches: Collection[Request] = (),
     ) -> None:
-        """Create an injector without faults; `earlier_watches` returns the watches in progress that have begun without this hook."""
+        """Create an injector without faults; `watches` are those in progress, also those that have begun without this hook."""
         self._clock, self._random, self._store = clock, random or SystemRandom(), store
         self._faults: list[InjectedFault] = []
         self.on_change: list[Callable[[], None]] = []
         """Called when a fault is added or removed."""
-        self._earlier_watches = earlier_watches
+        self._watches = watches
         self._running_watches: set[Request] = set()
         """The watches in progress that have passed this hook."""
         self._in_progress = 0
@@ -277,7 +277,7 @@ class FaultInjector:
             if effect.interrupt is not None and effect.interrupts(arguments)
         ]
         if interrupting:
-            running = {*self._running_watches, *self._earlier_watches()}
+            running = {*self._running_watches, *self._watches}
             for request in [watch for watch in running if self._takes_watch(injected, watch)]:
                 injection = self._injection(injected, request, _no_endpoint)
                 for interrupt, arguments in interrupting:

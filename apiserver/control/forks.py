@@ -109,8 +109,11 @@ class Forks(ControlStrategy):
         """`make` makes the fork; None if none can be made."""
         self._cluster, self._moments = cluster, moments
         self._snapshots, self._make = snapshots, make
-        self.copy_process: CopyProcess | None = None
-        """Set by the program in whose process both programs of the cluster run: it makes the forks of now, unless it cannot be copied."""
+        self._copy_process: CopyProcess | None = None
+
+    def use_copy(self, copy_process: CopyProcess) -> None:
+        """Let the program in whose process both programs of the cluster run make the forks of now."""
+        self._copy_process = copy_process
 
     def verbs(self) -> OwnVerbs:
         return {(FORK.group_resource, ""): {"create": self.create}}
@@ -120,7 +123,7 @@ class Forks(ControlStrategy):
         spec = tree["spec"]
         if not await self._may_do_everything(context.user):
             raise status.forbidden(FORK.group_resource, spec["name"], _NEEDS_ALL)
-        copies = self.copy_process is not None and "snapshot" not in spec and spec.get("at", NOW) == NOW
+        copies = self._copy_process is not None and "snapshot" not in spec and spec.get("at", NOW) == NOW
         if self._make is None and not copies:
             raise BadRequest(NO_PROGRAM, Details())
         if write_options(context, "CreateOptions").dry_run:
@@ -136,8 +139,8 @@ class Forks(ControlStrategy):
         return answer_posted(tree, _status(moment, answer, left_out), spec["name"])
 
     async def _copy(self, name: str) -> ForkAnswer:
-        assert self.copy_process is not None
-        return await self.copy_process(name)
+        assert self._copy_process is not None
+        return await self._copy_process(name)
 
     async def _order(self, name: str, pieces: AsyncGenerator[bytes, None]) -> ForkAnswer:
         assert self._make is not None

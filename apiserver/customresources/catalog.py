@@ -40,7 +40,6 @@ class Catalog:
         groups: Sequence[Group],
         *,
         kinds: Kinds,
-        reviews: ReviewDependencies | None = None,
         functions: Mapping[GroupResource, Callable[[Tree, str], Tree]] | None = None,
     ) -> None:
         """`functions` convert objects of custom resources to an apiVersion, in place of the webhooks of their definitions."""
@@ -48,7 +47,6 @@ class Catalog:
         self.kinds = kinds
         """The built-in kinds."""
         self._built_in_names = frozenset(group.name for group in groups)
-        self._reviews = reviews
         self._functions = functions or {}
         self._custom: dict[GroupResource, Sequence[CustomVersion]] = {}
         self._reserved: set[str] = set()
@@ -119,29 +117,39 @@ class Catalog:
             if custom.row.version in needed and not custom.is_prepared:
                 await worker.run(custom.preparation, custom.prepare)
 
-    def add(self, custom_versions: Sequence[CustomVersion], *, changed_at: int = 0) -> None:
+    def add(
+        self,
+        custom_versions: Sequence[CustomVersion],
+        *,
+        changed_at: int = 0,
+        reviews: ReviewDependencies | None = None,
+    ) -> None:
         """Serve a custom resource in all its versions, and stop serving its former versions.
 
         Objects that were stored until a revision, if one is given, may not match the present definition. A definition
         in a built-in or reserved group is not served, because all paths of the group belong to the resources of the server.
+        Without `reviews`, no webhook converts its objects.
         """
         resource = custom_versions[0].row.group_resource
         if resource.group in self._built_in_names or resource.group in self._reserved:
             return
-        self._add(resource, custom_versions, changed_at)
+        self._add(resource, custom_versions, changed_at, self._converter(custom_versions, reviews))
 
     def add_reserved(self, custom_versions: Sequence[CustomVersion]) -> None:
         """Serve a resource of the server itself; no definition adds another one to its group."""
         resource = custom_versions[0].row.group_resource
         self._reserved.add(resource.group)
-        self._add(resource, custom_versions, 0)
+        self._add(resource, custom_versions, 0, None)
 
     def _add(
-        self, resource: GroupResource, custom_versions: Sequence[CustomVersion], changed_at: int
+        self,
+        resource: GroupResource,
+        custom_versions: Sequence[CustomVersion],
+        changed_at: int,
+        converter: Converter | None,
     ) -> None:
         self._forget(resource)
         self._custom[resource] = custom_versions
-        converter = self._converter(custom_versions)
         for custom in custom_versions:
             self._put_custom(custom)
             if converter is not None:
@@ -186,13 +194,15 @@ class Catalog:
         """Return the row of the version that objects of a custom resource are stored in."""
         return self.stored_rows.get(resource) if resource in self._custom else None
 
-    def _converter(self, custom_versions: Sequence[CustomVersion]) -> Converter | None:
+    def _converter(
+        self, custom_versions: Sequence[CustomVersion], reviews: ReviewDependencies | None
+    ) -> Converter | None:
         """Return the conversion of a definition's objects by a function or by its webhook, or None."""
         convert = self._functions.get(custom_versions[0].row.group_resource)
         if convert is not None and len(custom_versions) > 1:
             return FunctionConverter(convert, custom_versions)
-        if custom_versions[0].webhook is not None and self._reviews is not None:
-            return ConversionWebhook(self._reviews, custom_versions)
+        if custom_versions[0].webhook is not None and reviews is not None:
+            return ConversionWebhook(reviews, custom_versions)
         return None
 
     def _put(self, row: Resource, *, served: bool = True) -> None:

@@ -29,6 +29,7 @@ from . import conditions
 from .catalog import Catalog
 from .compile import compile_definition
 from .conditions import UsedNames
+from .conversion_webhook import ReviewDependencies
 from .custom_version import CustomVersion
 from .finalizing import DefinitionFinalizer, DefinitionStatusWriter
 from .registries import OBJECT_META
@@ -87,9 +88,10 @@ class _ParsedDefinition(Struct, frozen=True, kw_only=True):
 class DefinitionController:
     """Establishes, serves and finalizes definitions in a task of the server; `catch_up` runs before that task."""
 
-    def __init__(self, registry: Registry, catalog: Catalog) -> None:
+    def __init__(self, registry: Registry, catalog: Catalog, reviews: ReviewDependencies) -> None:
         self._registry = registry
         self._catalog = catalog
+        self._reviews = reviews
         self._row: Resource = registry.rows[DEFINITIONS]
         self._resource_cache = registry.watch_cache.resource_cache(registry.layout.prefix(self._row))
         self.prefix = self._resource_cache.prefix
@@ -274,7 +276,7 @@ class DefinitionController:
             self._catalog.unlist(definition.resource)
         # Every change of a definition is a new generation of it.
         changed_at = definition.stored.revision if meta.generation(tree) > 1 else 0
-        self._catalog.add(custom_versions, changed_at=changed_at)
+        self._catalog.add(custom_versions, changed_at=changed_at, reviews=self._reviews)
         await self._registry.watch_cache.rebuild_if_outdated()
         self._served[name] = version
         self._compiled_bytes += len(definition.stored.value)
@@ -286,6 +288,7 @@ class DefinitionController:
 async def serve_established(
     registry: Registry,
     catalog: Catalog,
+    reviews: ReviewDependencies,
     definitions: Iterable[StoredObject],
     compiled: Callable[[StoredObject], Sequence[CustomVersion]],
 ) -> None:
@@ -306,7 +309,7 @@ async def serve_established(
             registry.watch_cache.report_malformed(stored, error)
             continue
         changed_at = stored.revision if meta.generation(definition.tree) > 1 else 0
-        catalog.add(versions, changed_at=changed_at)
+        catalog.add(versions, changed_at=changed_at, reviews=reviews)
 
 
 def _compile(stored: StoredObject, metadata: Callable[[], SchemaType]) -> Sequence[CustomVersion]:

@@ -6,7 +6,7 @@ once for all versions of the same Service; then, from a server without that docu
 
 import asyncio
 import logging
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Final, NamedTuple, TypeAlias
@@ -69,9 +69,9 @@ _Server: TypeAlias = tuple[tuple[str, str, int], bytes, bool]
 
 
 class ConversionCaller:
-    """Sends ConversionReviews to webhooks. `registry`, which is created later, finds the addresses of Services."""
+    """Sends ConversionReviews to webhooks. `registry` finds the addresses of Services."""
 
-    def __init__(self, client: WebhookClient, services: Services, registry: Callable[[], Registry]) -> None:
+    def __init__(self, client: WebhookClient, services: Services, registry: Registry) -> None:
         self._client = client
         self._services = services
         self._registry = registry
@@ -79,7 +79,7 @@ class ConversionCaller:
     async def post(self, client: ReadOnlyTree, body: bytes) -> bytes:
         """Return the response of the webhook of a client configuration, or raise ConversionFailed."""
         try:
-            webhook = endpoint(self._registry(), client, self._services, seconds=CONVERSION_SECONDS)
+            webhook = endpoint(self._registry, client, self._services, seconds=CONVERSION_SECONDS)
             return await self._client.post(webhook, body, seconds=CONVERSION_SECONDS)
         except WebhookCallFailed as error:
             raise ConversionFailed(str(error).removeprefix(CALL_FAILED)) from error

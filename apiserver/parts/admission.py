@@ -1,5 +1,7 @@
 """The admission plugins: those that the flags select, those of packs, and those that cannot be disabled."""
 
+from msgspec import Struct
+
 from mockube.apimachinery.schema import minors
 from mockube.apiserver.admission.assumed_releases import WarnOfAssumedPods
 from mockube.apiserver.admission.chain import Admission, PluginSelection, plugins
@@ -18,50 +20,52 @@ from mockube.apiserver.packs.compiled_packs import pack_plugins
 from mockube.apiserver.packs.definitions import pack_resources
 from mockube.apiserver.registry.simulated_operators import SimulatedOperators
 from mockube.apiserver.storage.stored_object import Layout
-from mockube.component_base.metrics import MetricsRegistry
 
+from .context import ApiServerContext
 from .outgoing import Outgoing
 
 
-def _make_webhooks(
-    config: Config, catalog: Catalog, rights: Rights, outgoing: Outgoing, metrics: MetricsRegistry
+class AdmissionControl(Struct, frozen=True, kw_only=True):
+    chain: Admission
+    """The plugins in their order."""
+    operators: SimulatedOperators
+    """Finds the simulated operators of custom resources; packs reconcile their own."""
+
+
+def make_admission(
+    context: ApiServerContext, catalog: Catalog, rights: Rights, outgoing: Outgoing
+) -> AdmissionControl:
+    config = context.config
+    operators = SimulatedOperators(rights.rbac.policy, pack_resources(config.features.packs))
+    webhooks, counts = _webhooks(context, catalog, rights, outgoing), AdmissionMetrics(context.metrics)
+    selected = plugins(
+        webhooks, rights.authorization, counts, _selection(config), context.minor, outgoing.remote.outbound
+    )
+    always = (
+        RoleEscalation(rights.authorization, rights.rbac.policy),
+        PolicyParamAccess(webhooks.equivalents),
+        PodCertificateSigning(),
+        ResourceClaimAccess(authorizes_status=not minors.is_before(context.minor, "1.36")),
+    )
+    packed = pack_plugins(config.features.packs, catalog)
+    warning = WarnOfSimulatedOperator(operators, (group.name for group in catalog.groups))
+    chain = Admission([*selected, *packed, *always, warning, WarnOfAssumedPods()], counts)
+    return AdmissionControl(chain=chain, operators=operators)
+
+
+def _webhooks(
+    context: ApiServerContext, catalog: Catalog, rights: Rights, outgoing: Outgoing
 ) -> WebhookDependencies:
     """Return what admission needs to call webhooks."""
+    config = context.config
     return WebhookDependencies(
         caller=outgoing.webhooks,
         authorization=rights.authorization,
         equivalents=equivalent_resources(catalog, Layout(config.store.etcd_prefix)),
         services=dict(config.admission.webhook_service),
         allows_simulated=config.admission.simulated_webhooks == ALLOW,
-        metrics=WebhookMetrics(metrics),
+        metrics=WebhookMetrics(context.metrics),
     )
-
-
-def make_admission(
-    config: Config,
-    catalog: Catalog,
-    rights: Rights,
-    operators: SimulatedOperators,
-    outgoing: Outgoing,
-    metrics: MetricsRegistry,
-) -> Admission:
-    minor, authorization = config.features.kubernetes_version, rights.authorization
-    webhooks, counts = _make_webhooks(config, catalog, rights, outgoing, metrics), AdmissionMetrics(metrics)
-    selected = plugins(webhooks, authorization, counts, _selection(config), minor, outgoing.remote.outbound)
-    always = (
-        RoleEscalation(authorization, rights.rbac.policy),
-        PolicyParamAccess(webhooks.equivalents),
-        PodCertificateSigning(),
-        ResourceClaimAccess(authorizes_status=not minors.is_before(minor, "1.36")),
-    )
-    packed = pack_plugins(config.features.packs, catalog)
-    warning = WarnOfSimulatedOperator(operators, (group.name for group in catalog.groups))
-    return Admission([*selected, *packed, *always, warning, WarnOfAssumedPods()], counts)
-
-
-def make_operators(config: Config, rights: Rights) -> SimulatedOperators:
-    """Return what finds the simulated operators of custom resources; packs reconcile their own."""
-    return SimulatedOperators(rights.rbac.policy, pack_resources(config.features.packs))
 
 
 def _selection(config: Config) -> PluginSelection:

@@ -2,13 +2,17 @@
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from mockube.apimachinery.schema import minors
-from mockube.apiserver.authz.chain import RemoteAuthorization
 from mockube.apiserver.authz.rights import Rights
 from mockube.apiserver.bootstrap.rbac import rules_of_nodes
 from mockube.apiserver.config.authorization import authorization_settings
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.customresources.catalog import Catalog
+
+from .context import ApiServerContext
+from .outgoing import Outgoing
 
 if TYPE_CHECKING:
     from mockube.apiserver.authz.configured_authorizers import ConfiguredAuthorizers
@@ -21,9 +25,16 @@ def make_rights(config: Config, catalog: Catalog) -> Rights:
     return rights
 
 
-def make_authorizers(
-    config: Config, rights: Rights, remote: RemoteAuthorization
-) -> "ConfiguredAuthorizers | None":
-    """Replace the authorizers by those of a file, a webhook or policies; return None if the modes are sufficient."""
-    settings = authorization_settings(config.authorization)
-    return None if settings is None else rights.configure(settings, remote)
+class Authorizers(Struct, frozen=True, kw_only=True):
+    rights: Rights
+    configured: "ConfiguredAuthorizers | None"
+    """Those of a file, a webhook or policies, which replace those of the modes; None if the modes are sufficient."""
+
+
+def make_authorizers(context: ApiServerContext, catalog: Catalog, outgoing: Outgoing) -> Authorizers:
+    rights, settings = (
+        make_rights(context.config, catalog),
+        authorization_settings(context.config.authorization),
+    )
+    configured = None if settings is None else rights.configure(settings, outgoing.remote.authorization)
+    return Authorizers(rights=rights, configured=configured)

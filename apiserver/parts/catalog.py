@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from mockube.apimachinery.schema import builtin
 from mockube.apiserver.config.command_line import Config
 from mockube.apiserver.customresources.catalog import Catalog
-from mockube.apiserver.customresources.conversion_webhook import ReviewDependencies
 from mockube.apiserver.kinds.api_resource import Resource
 from mockube.apiserver.kinds.metrics import resource_metrics
 from mockube.apiserver.kinds.resource_config import read_overrides
@@ -15,14 +14,13 @@ from mockube.apiserver.packs.compiled_packs import pack_conversions, pack_kinds
 from .control import add_control_kinds
 
 
-def make_catalog(config: Config, reviews: ReviewDependencies) -> Catalog:
+def make_catalog(config: Config) -> Catalog:
     features = config.features
     minor = features.kubernetes_version
     kinds = kinds_of(minor, read_overrides(features.runtime_config, minor), features.gates)
     metrics = (resource_metrics.group_of(minor),) if features.simulate_metrics else ()
-    catalog = Catalog(
-        (*kinds.groups, *metrics), kinds=kinds, reviews=reviews, functions=pack_conversions(features.packs)
-    )
+    functions = pack_conversions(features.packs)
+    catalog = Catalog((*kinds.groups, *metrics), kinds=kinds, functions=functions)
     for custom_versions in pack_kinds(features.packs, builtin.load(minor)):
         catalog.add(custom_versions)
     add_control_kinds(config, catalog)

@@ -1,14 +1,10 @@
-"""Traces: the tracer of requests, and the parts of the registry that record spans. Most is imported only with the flag."""
+"""Traces: the tracer of requests, and the exporter of its spans. Both are imported only with the flag."""
 
 import logging
 import os
 from typing import TYPE_CHECKING, Final
 
 from mockube.apiserver.config.command_line import Config
-from mockube.apiserver.customresources.catalog import Catalog
-from mockube.apiserver.registry.registry import Admission, Registry
-from mockube.apiserver.storage.stored_object import Layout
-from mockube.etcd.kv import KV
 
 from .environment import ServerEnvironment
 
@@ -49,15 +45,3 @@ def make_traces(config: Config, environment: ServerEnvironment) -> Traces | None
     )
     LOG.info("Traces: %d of a million requests, to %s", configuration.samples_per_million, endpoint)
     return Traces(tracer, exporter)
-
-
-def traced_parts(
-    config: Config, kv: KV, catalog: Catalog, admission: Admission
-) -> tuple[type[Registry], KV, Admission]:
-    """Return the class of a registry whose work is traced, and its store and admission."""
-    from mockube.apiserver.registry.traced import TracedAdmission, TracedRegistry, go_type  # noqa: PLC0415 - see above
-    from mockube.apiserver.storage.traced_kv import TracedKV  # noqa: PLC0415 - see above
-
-    rows = catalog.stored_rows
-    traced_kv = TracedKV(kv, Layout(config.store.etcd_prefix), rows, lambda name: go_type(rows.get(name)))
-    return TracedRegistry, traced_kv, TracedAdmission(admission)

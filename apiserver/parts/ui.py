@@ -6,12 +6,12 @@ from importlib.resources.abc import Traversable
 
 from mockube.apiserver.authn.page_sessions import PageSessions
 from mockube.apiserver.request.ui import UserInterface
-from mockube.component_base.clock import Clock
+
+from .context import ApiServerContext
 
 
-def make_ui(sessions: PageSessions | None, clock: Clock) -> UserInterface | None:
-    """Return the page; `clock` is the machine's."""
-    return None if sessions is None else UserInterface(read_page_files, sessions, clock)
+def make_ui(context: ApiServerContext, sessions: PageSessions | None) -> UserInterface | None:
+    return None if sessions is None else UserInterface(read_page_files, sessions, context.clock.real)
 
 
 def read_page_files() -> Mapping[str, bytes]:

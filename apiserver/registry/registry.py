@@ -111,6 +111,11 @@ class Backend(Struct, frozen=True, kw_only=True):
             return resource
         return self.rows[GroupResource(group, resource.name)]
 
+    def row(self, name: tuple[str, str, str]) -> Resource:
+        """Return the row of a resource by its group, version and name; it need not be served."""
+        group, _, resource = name
+        return self.rows[GroupResource(group, resource)]
+
     def admitted_row(self, resource: Resource) -> Resource:
         """Return the row of the version in which objects are admitted and validated: custom ones in that of the request."""
         return resource if resource.custom else self.stored_row(resource)

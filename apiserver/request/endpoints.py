@@ -41,7 +41,7 @@ from .filter import FilterConfig
 from .limits import is_long_running
 from .openapi import OPENAPI_DOCUMENT
 from .page import Page, Pages
-from .past import no_past
+from .past import Present, no_past
 from .rendering import Renderer
 from .request import ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, Request
 from .response import MIN_COMPRESSED_SIZE, Parts, Response, json_body, text_response
@@ -103,7 +103,7 @@ class Routes(Struct, frozen=True, kw_only=True):
     """The names of the groups that are not of custom resources."""
     groups: Pages = field(default_factory=dict)
     """By API group, the page of resources without rows."""
-    past: Page = no_past
+    past: Callable[[Request, Present], Awaitable[Response]] = no_past
     """Serves the requests for moments of the past."""
     websockets_need_create: bool = True
     """Whether a WebSocket of exec, attach or portforward needs the verb create; minors before 1.35 do not require it."""
@@ -146,7 +146,7 @@ class Endpoints:
         resource = request.resource
         if resource is None:
             if request.moment:
-                return await self._routes.past(request)
+                return await self._routes.past(request, self)
             page = self._routes.remote(request.path)
             return await (self._page(request) if page is None else page(request))
         try:

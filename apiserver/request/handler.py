@@ -139,8 +139,7 @@ class Handler:
         self.watch_handler = watch_handler(
             registry,
             renderer,
-            config.watches,
-            seconds=config.watch_seconds,
+            config,
             registries=routes.registries,
             own_watches=routes.own_watches,
         )

@@ -94,6 +94,9 @@ class HookPoints(Struct, frozen=True):
     responses, too, and so that a request that a hook delays takes no place in flight and has its time afterwards.
     """
 
+    watches: set[Request] = field(default_factory=set)
+    """The watches in progress, also those that have passed a point before its hooks were added."""
+
     @property
     def is_empty(self) -> bool:
         return self.before_authentication.middleware is None and self.before_endpoint.middleware is None

@@ -112,6 +112,25 @@ class MetricsPages:
         return _json(request, self._metrics.external(info.namespace, info.resource, selector))
 
 
+class NoMetricsPages:
+    """The pages of a server that simulates no metrics."""
+
+    def __init__(self) -> None:
+        self.on_change: list[Callable[[], None]] = []
+
+    def refresh(self) -> None:
+        """Look for no new metrics."""
+
+    def versions(self) -> Pages:
+        return {}
+
+    def add_to(self, others: OtherGroups) -> OtherGroups:
+        return others
+
+    def groups(self) -> Pages:
+        return {}
+
+
 def _parameter(request: Request, name: str) -> str:
     return request.query.get(name, ("",))[0]
 

@@ -49,7 +49,7 @@ def split_moment(path: str) -> tuple[str, str]:
     return moment or NO_MOMENT, slash + rest if rest else ""
 
 
-async def no_past(_request: Request) -> Response:
+async def no_past(_request: Request, _present: "Present") -> Response:
     raise BadRequest("this server has no past", Details())
 
 
@@ -78,13 +78,11 @@ class Past:
         moments: Moments,
         make_server: Callable[[Moment], Awaitable[PastServer]],
         *,
-        present: Callable[[], Present],
         find: Callable[[str, str, str], Resource | None],
     ) -> None:
         """`find` returns the resources of the present."""
         self.moments = moments
         self._make_server = make_server
-        self._present = present
         self._find = find
         self._servers: dict[Revision, asyncio.Task[PastServer]] = {}
         """The least recently used one is the first."""
@@ -92,10 +90,11 @@ class Past:
         """The number of requests that wait for each of them."""
         self._building = asyncio.Semaphore(MAX_BUILT_AT_ONCE)
 
-    async def serve(self, request: Request) -> Response:
+    async def serve(self, request: Request, present: Present) -> Response:
+        """Serve a request for a moment. `present` has passed it on."""
         info, text = request.info, request.moment
         if info.is_resource and info.group in REVIEW_GROUPS:
-            return await self._ask_present(request)
+            return await self._ask_present(request, present)
         if not info.is_resource and ANONYMOUS.groups[0] in request.user.groups:
             # Its paths, such as the version, are public, but neither is the name of a Mark nor when something was written.
             raise status.forbidden(
@@ -107,7 +106,7 @@ class Past:
         if not request.path:
             return _describe(moment, text)
         if request.path == MOMENT_PATH:
-            return await self._ask_present(request)
+            return await self._ask_present(request, present)
         if text.startswith("-"):
             raise BadRequest(
                 f"{text} is another moment at each request: use {PAST_PREFIX}{moment.revision}, which it is now",
@@ -127,11 +126,11 @@ class Past:
             task.cancel()
         await asyncio.gather(*self._servers.values(), return_exceptions=True)
 
-    async def _ask_present(self, request: Request) -> Response:
+    async def _ask_present(self, request: Request, present: Present) -> Response:
         info, request.moment = request.info, ""
         if info.is_resource:
             request.resource = self._find(info.group, info.version, info.resource)
-        return await self._present().serve(request)
+        return await present.serve(request)
 
     async def _server_of(self, moment: Moment) -> PastServer:
         revision = moment.revision

@@ -13,7 +13,7 @@ from mockube.apimachinery.tree import Tree
 from mockube.apiserver.authn.authenticators import token_of_subprotocols
 from mockube.apiserver.event_loop import LARGE, batches, yield_between_batches
 from mockube.apiserver.kinds.api_resource import Resource
-from mockube.apiserver.metrics.watches import SentEvents, WatchMetrics
+from mockube.apiserver.metrics.watches import SentEvents
 from mockube.apiserver.registry.body import decode_as
 from mockube.apiserver.registry.registry import Registry
 from mockube.apiserver.registry.request_context import ListOptions, RequestContext
@@ -25,6 +25,7 @@ from mockube.apiserver.wire.negotiation import STREAMED_FORMATS, MediaType, Outp
 from mockube.apiserver.wire.table import parse_include_object
 from mockube.component_base.loop import yield_to_loop
 
+from .filter import FilterConfig
 from .rendering import Renderer
 from .request import BodySink, Frame, Request
 from .response import Response
@@ -55,25 +56,23 @@ class WatchHandler:
         self,
         registry: Registry,
         renderer: Renderer,
-        metrics: WatchMetrics,
+        config: FilterConfig,
         *,
-        seconds: int,
         registries: Mapping[str, Registry] = NO_REGISTRIES,
         own_watches: Mapping[GroupResource, OpenWatch] = NO_WATCHES,
     ) -> None:
-        """Create a handler. A watch without timeoutSeconds lasts for `seconds` to twice as long, chosen at random.
+        """Create a handler. A watch without timeoutSeconds lasts for `watch_seconds` to twice as long, chosen at random.
 
         `registries` are those of resources that are not in the store of the cluster, by API group, and `own_watches` open the
         watches of resources that no store has.
         """
-        self._least_seconds = seconds
+        self._least_seconds = config.watch_seconds
         self._registry, self._registries, self._own_watches = registry, registries, own_watches
         self._renderer = renderer
-        self._metrics = metrics
+        self._metrics = config.watches
         self._encoder = lru_cache(maxsize=256)(self._make_encoder)
         self._streams: set[ClientWatch] = set()
-        self.requests: set[Request] = set()
-        """The requests whose watches are in progress."""
+        self._requests = config.hooks.watches
 
     def end_all(self) -> None:
         """End all watches after their pending events."""
@@ -94,7 +93,7 @@ class WatchHandler:
             stream.close()
             raise
         self._streams.add(stream)
-        self.requests.add(request)
+        self._requests.add(request)
         request.client_watch = stream
         for apply in request.on_watch:
             apply(stream)
@@ -128,7 +127,7 @@ class WatchHandler:
                 self._metrics.terminate(context.resource)
             request.streamed_bytes = sent.bytes
             self._streams.discard(stream)
-            self.requests.discard(request)
+            self._requests.discard(request)
             stream.close()
             deadline.cancel()
             if bookmark_timer is not None:

@@ -46,16 +46,17 @@ def zpages(
     clock: Clock,
     gates: FeatureGates,
     flags: Callable[[], Mapping[str, str]],
-    paths: Callable[[], Collection[str]],
+    paths: Collection[str],
+    started: datetime,
 ) -> Pages:
-    """Return the zpages whose gates are on. `paths` returns the paths of all pages; /statusz lists their first segments."""
-    started, minor = clock.now(), gates.minor
+    """Return the zpages whose gates are on. `paths` are those of all pages; /statusz lists their first segments."""
+    minor = gates.minor
     pages: dict[str, Page] = {}
     if gates.is_on("ComponentFlagz"):
         pages["/flagz"] = _page("Flagz", lambda: {"flags": dict(sorted(flags().items()))}, _flags_text)
     if gates.is_on("ComponentStatusz"):
         pages["/statusz"] = _page(
-            "Statusz", lambda: _status(started, clock.now(), minor, paths()), _status_text
+            "Statusz", lambda: _status(started, clock.now(), minor, paths), _status_text
         )
     return pages
 

@@ -21,6 +21,7 @@ from mockube.apiserver.config.command_line import parse as parse_server_flags
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
 from mockube.apiserver.control.faults import Fault, FaultInjector, InjectedFault
 from mockube.apiserver.control.recorder import MAX_CALLS, RequestRecorder
+from mockube.apiserver.control.server_control import FaultControl
 from mockube.apiserver.registry.component_statuses import EmbeddedProbe
 from mockube.client.connect import ClientOptions, connect
 from mockube.client.kubeconfig import Access
@@ -44,7 +45,7 @@ from . import determinism
 from .determinism import SteppedWork
 from .fork_problems import fork_problem
 from .log_capture import CapturedLog, capture_log
-from .plane import ForkableControlPlane, health_of, observers
+from .plane import ForkableControlPlane, health_of, observation_of
 from .serving import KUBECONFIG, EmbeddedServer, run_server
 
 T = TypeVar("T")
@@ -81,23 +82,18 @@ class EmbeddedControlPlane(ForkableControlPlane, frozen=True, kw_only=True):
 
     async def inject(self, fault: Fault) -> InjectedFault:
         """Inject a valid fault. It is an object of the kind Fault, if the server has the group of control."""
-        objects = self.server.api_server.controls.faults
-        return self.faults.add(fault) if objects is None else await objects.inject(fault)
+        return await self._fault_control.inject(fault)
 
     async def stop_fault(self, injected: InjectedFault) -> None:
-        objects = self.server.api_server.controls.faults
-        if objects is None:
-            self.faults.remove(injected)
-        else:
-            await objects.remove(injected.name)
+        await self._fault_control.stop(injected)
 
     async def stop_faults(self) -> None:
         """Stop all faults, also those that others have created as objects."""
-        objects = self.server.api_server.controls.faults
-        if objects is None:
-            self.faults.clear()
-        else:
-            await objects.clear()
+        await self._fault_control.clear()
+
+    @property
+    def _fault_control(self) -> FaultControl:
+        return self.server.api_server.control.faults_of(self.faults)
 
 
 @asynccontextmanager
@@ -132,7 +128,8 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
                 local_ports=manager_config.local_ports,
             )
         )
-        recorder, quiet_time, faults = observers(server, manager_config)
+        observation = observation_of(server, manager_config)
+        faults = observation.injector
         injectors.append(faults)
         manager = Manager(
             manager_config,
@@ -171,16 +168,15 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
             clock=clock,
             server=server,
             requests=requests,
-            recorder=recorder,
+            recorder=observation.recorder,
             faults=faults,
-            quiet_time=quiet_time,
+            quiet_time=observation.quiet_time,
             log=log,
             controllers=manager_client,
             fork_problem=fork_problem(config, manager_config),
             stepped=stepped,
         )
-        if server.api_server.controls.clocks is not None:
-            server.api_server.controls.clocks.advance_by = plane.advance
+        server.api_server.control.use_advance(plane.advance)
         yield plane
 
 

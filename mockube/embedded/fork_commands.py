@@ -56,7 +56,7 @@ class CommandRunner:
         return [*self._plane.clock.leaps]
 
     def check_match(self, command: messages.CheckMatch) -> None:
-        check_requests(command.match, [*self._plane.server.api_server.resources.values()])
+        check_requests(command.match, [*self._plane.server.api_server.catalog.rows.values()])
 
     async def advance(self, command: messages.AdvanceClock) -> None:
         await self._plane.advance(command.seconds)

@@ -279,7 +279,7 @@ class Handle(ClusterHandle):
 
     def _check_match(self, match: Match) -> None:
         __tracebackhide__ = True
-        check_requests(match, [*self._plane.server.api_server.resources.values()])
+        check_requests(match, [*self._plane.server.api_server.catalog.rows.values()])
 
     def _recorded_calls(self, match: Match, code: int | None) -> tuple[Calls, int]:
         recorder = self._plane.recorder

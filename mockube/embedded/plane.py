@@ -5,12 +5,11 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from mockube.apiserver.control.faults import FaultInjector
-from mockube.apiserver.control.participants import ParticipantIdleness
 from mockube.apiserver.control.quiet import MIN_QUIET_SECONDS, QuietTime
-from mockube.apiserver.control.recorder import RequestRecorder
+from mockube.apiserver.parts.observation import Observation
 from mockube.apiserver.registry.component_statuses import ComponentHealth
 from mockube.client.verbs import Client
-from mockube.component_base.clock import ClusterClock, Idleness, QuietTurns, advance_in_steps, never
+from mockube.component_base.clock import ClusterClock, QuietTurns, advance_in_steps, never
 from mockube.controller_manager.app import Manager
 from mockube.controller_manager.config.settings import Config
 
@@ -36,24 +35,20 @@ class ForkableControlPlane(Struct, frozen=True, kw_only=True):
         if self.stepped is not None:
             await self.stepped.advance(seconds, self._is_quiet, is_over)
         else:
-            participants = self.server.api_server.controls.participants
-            idleness: Idleness = QuietTurns(lambda: self.faults.is_busy)
-            if participants is not None:
-                idleness = ParticipantIdleness(idleness, participants)
+            requests = QuietTurns(lambda: self.faults.is_busy)
+            idleness = self.server.api_server.control.with_participants(requests)
             await advance_in_steps(self.clock, seconds, idleness, self._is_quiet, is_over)
 
     def _is_quiet(self) -> bool:
         return self.quiet_time.is_over
 
 
-def observers(server: EmbeddedServer, config: Config) -> tuple[RequestRecorder, QuietTime, FaultInjector]:
+def observation_of(server: EmbeddedServer, config: Config) -> Observation:
     """Return what observes the requests to a server; `config` is that of its manager."""
-    controls = server.api_server.controls
-    assert controls.recorder is not None, "an embedded server records requests"
-    assert controls.quiet_time is not None, "an embedded server records requests"
-    assert controls.injector is not None, "an embedded server injects faults"
-    controls.quiet_time.seconds = _quiet_seconds(config)
-    return controls.recorder, controls.quiet_time, controls.injector
+    observation = server.api_server.observation
+    assert observation is not None, "an embedded server records requests"
+    observation.quiet_time.seconds = _quiet_seconds(config)
+    return observation
 
 
 def _quiet_seconds(config: Config) -> float:

@@ -156,7 +156,7 @@ def _take_turns(server: EmbeddedServer, stepped: SteppedWork) -> None:
             await stepped.wait_for_turn()
         return await proceed(request)
 
-    server.api_server.hooks.before_authentication.add(in_turn)
+    server.api_server.context.hooks.before_authentication.add(in_turn)
 
 
 async def _kubelets_address(plane: ForkableControlPlane) -> tuple[str, int]:

@@ -72,7 +72,7 @@ class MinorServer:
     @cached_property
     def _built_in(self) -> Mapping[tuple[str, str], Resource]:
         """The kinds of Kubernetes and of packs, by apiVersion and kind."""
-        return {(row.api_version, row.kind): row for row in self._server.resources.values()}
+        return {(row.api_version, row.kind): row for row in self._server.catalog.rows.values()}
 
     @property
     def pack_kinds(self) -> Collection[GroupKind]:
@@ -164,7 +164,7 @@ async def run_server(minor: str, shared: SharedParts, packs: str) -> AsyncIterat
     async with ApiServer(store, environment, config) as server:
         await ensure(
             server.registry,
-            server.stored_row,
+            server.registry.row,
             cluster_objects(_properties(config, minor, clock), server.catalog.groups),
         )
         running = MinorServer(minor, server, shared)

@@ -231,7 +231,7 @@ class ProcessForks:
             await update_server(self._plane.controllers, url)
 
     async def _wait_for_requests(self) -> None:
-        self._plane.server.api_server.stopping = True
+        self._plane.server.api_server.context.lifecycle.begin_shutdown()
         clock = self._plane.clock.real
         deadline = clock.monotonic() + _STOP_SECONDS
         while self._plane.faults.is_busy and clock.monotonic() < deadline:

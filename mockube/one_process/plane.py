@@ -24,7 +24,7 @@ from mockube.controller_manager.serve import serving_status
 from mockube.embedded.background_loop import BackgroundContext
 from mockube.embedded.control_plane import connect_client
 from mockube.embedded.fork_problems import fork_problem
-from mockube.embedded.plane import ForkableControlPlane, health_of, observers
+from mockube.embedded.plane import ForkableControlPlane, health_of, observation_of
 from mockube.embedded.serving import EmbeddedServer
 from mockube.processes.child_processes import FIRST_DELAY, MAX_DELAY, STABLE_SECONDS
 
@@ -62,28 +62,27 @@ async def one_process(
         )
         await has_roles.wait()  # without the roles, the first requests of the controllers would be forbidden
         server = _embedded_server(running_server, folder, access_of(manager_config.server))
-        _, quiet_time, faults = observers(server, manager_config)
+        observation = observation_of(server, manager_config)
         await stack.enter_async_context(managers.running(server))
         client = await stack.enter_async_context(connect_client(server, server.controllers, clock))
         plane = ForkableControlPlane(
             clock=clock,
             server=server,
-            faults=faults,
-            quiet_time=quiet_time,
+            faults=observation.injector,
+            quiet_time=observation.quiet_time,
             controllers=client,
             fork_problem=fork_problem(server_config, manager_config, may_publish=True),
         )
         forks = ProcessForks(context, plane, folder, outputs, [*_not_copied(server_config)])
         stack.push_async_callback(forks.stop)
-        controls = running_server.server.controls
-        if controls.clocks is not None:
-            controls.clocks.advance_by = plane.advance
-        if controls.forks is not None and not plane.fork_problem:
-            controls.forks.copy_process = forks.make
+        control = running_server.server.control
+        control.use_advance(plane.advance)
+        if not plane.fork_problem:
+            control.use_copy(forks.make)
         notify_ready(os.environ)
         yield plane
         LOG.info("Stopping: /readyz fails and requests in flight may finish; a second signal cancels them")
-        running_server.server.stopping = True
+        running_server.server.context.lifecycle.begin_shutdown()
         await clock.real.sleep(server_config.serving.shutdown_delay_duration)
 
 

@@ -228,7 +228,7 @@ async def test_requests_beyond_maximum_do_not_wait(empty_namespace):
     registry, plugin = empty_namespace.server.registry, ServiceAccount()
     context = RequestContext(
         verb="create",
-        resource=empty_namespace.server.resources["", "v1", "pods"],
+        resource=empty_namespace.server.catalog.rows["", "v1", "pods"],
         namespace="new",
         name="p",
         user=apiserver.ADMIN,

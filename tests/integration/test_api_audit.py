@@ -100,7 +100,7 @@ async def test_policy_without_a_log_is_accepted_and_reported(tmp_path, caplog):
     policy.write_text("{apiVersion: audit.k8s.io/v1, kind: Policy, rules: [{level: Metadata}]}")
     async with apiserver.running(f"--audit-policy-file={policy}") as client:
         assert (await client.get("/api/v1/namespaces")).status == 200
-        assert client.server.audit is None
+        assert client.server._audit is None
     assert "--audit-policy-file has no effect without --audit-log-path" in caplog.text
 
 

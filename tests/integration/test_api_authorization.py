@@ -202,7 +202,7 @@ async def test_synchronous_decisions_wait_for_webhook(tmp_path, hook):
 
 async def test_valid_changed_file_applies_and_invalid_one_is_ignored(tmp_path, hook, caplog):
     async with server(tmp_path) as client:
-        file, authorizers = tmp_path / "authorization.yaml", client.server.authorizers
+        file, authorizers = tmp_path / "authorization.yaml", client.server._authorizers.configured
         head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n"
         file.write_text(f"{head}- {{type: Webhook, name: hook}}\n")
         await authorizers.reload()
@@ -224,7 +224,7 @@ async def test_changed_file_cannot_enable_always_allow(tmp_path, hook, caplog):
         head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n"
         text = f"{head}- {{type: RBAC, name: rbac}}\n- {{type: AlwaysAllow, name: alwaysallow}}\n"
         (tmp_path / "authorization.yaml").write_text(text)
-        await client.server.authorizers.reload()
+        await client.server._authorizers.configured.reload()
         problem = "authorizer type AlwaysAllow is not allowed if it was not enabled at initial server startup"
         assert problem in caplog.text
         assert (await client.get("/foo/bar", **ALICE)).status == 403

@@ -87,8 +87,8 @@ async def test_streams_end_when_the_server_stops(client):
 async def test_stream_of_a_client_that_left_is_forgotten(client):
     async with readings(client) as stream:
         await anext(stream)
-        assert len(client.server._clock_streams._changed) == 1
-    await until(lambda: not client.server._clock_streams._changed)
+        assert len(client.server._fixed_pages.clock_streams._changed) == 1
+    await until(lambda: not client.server._fixed_pages.clock_streams._changed)
 
 
 async def test_other_methods_are_refused(client):

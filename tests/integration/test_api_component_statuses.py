@@ -85,7 +85,7 @@ async def ask(client, name, health=GOOD, **options):
     server = client.server
     context = RequestContext(
         verb="get",
-        resource=server.resources["", "v1", "componentstatuses"],
+        resource=server.catalog.rows["", "v1", "componentstatuses"],
         name=name,
         user=apiserver.ADMIN,
     )

@@ -44,7 +44,7 @@ async def define(client, definition):
 async def wait_until_settled(client):
     """Wait until the definitions satisfy a condition."""
     await client.server.registry.watch_cache.fresh()
-    for settle in client.server.on_restored:
+    for settle in client.server.context.on_restored:
         await asyncio.wait_for(settle(), 5)
 
 

@@ -237,7 +237,7 @@ async def test_value_from_before_definition_had_scale_is_an_error(stored, proble
         tree["spec"]["versions"][0]["subresources"] = scale
         assert (await client.put(path, tree)).status == 200
         await client.server.registry.watch_cache.fresh()
-        for settle in client.server.on_restored:
+        for settle in client.server.context.on_restored:
             await asyncio.wait_for(settle(), WAIT_TIMEOUT)
         read = await client.get(PATH)
         written = await client.patch(PATH, {"spec": {"replicas": 2}})

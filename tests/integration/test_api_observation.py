@@ -186,7 +186,7 @@ async def test_cache_inconsistency_is_counted_and_watches_expire():
         store.lost = {b"/registry/configmaps/default/lost"}
         await client.post(MAPS, {"metadata": {"name": "lost"}})
         assert (await client.get(MAPS)).body["items"] == []
-        await client.server.consistency_check.turn()
+        await client.server.storage.consistency_check.turn()
         assert (await anext(events))["object"]["code"] == 410
         assert [item["metadata"]["name"] for item in (await client.get(MAPS)).body["items"]] == ["lost"]
         checks = "apiserver_storage_consistency_checks_total"

@@ -51,7 +51,7 @@ async def test_oidc_user_is_authenticated_and_invalid_token_refused(tmp_path, ca
         )
         settings = jwt_settings(NO_FILE, flags, ())
         async with apiserver.running(jwt=settings) as client:
-            await client.server.issuers.initialize()
+            await client.server._authentication.issuers.initialize()
             claims = {"iss": url, "aud": "mine", "sub": "ann", "exp": LATER, "groups": "g"}
             bearer = f"Bearer {sign(key, claims)}"
             answer = await client.post(SELF, {}, Authorization=bearer)

@@ -255,7 +255,7 @@ async def test_system_objects_are_recreated_after_restore(client):
     async def ensure_system_objects():
         wanted.append(RequiredObject(resource=("", "v1", "namespaces"), name="default"))
 
-    client.server.on_restored.append(ensure_system_objects)
+    client.server.context.on_restored.append(ensure_system_objects)
     assert (await restore(client, await saved(empty))).status == 200
     assert len(wanted) == 1
 

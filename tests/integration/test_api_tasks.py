@@ -74,7 +74,7 @@ class RunningServer:
     def __init__(self, client, kv):
         self.client = client
         self.kv = kv
-        self.supervisor = client.server.supervisor
+        self.supervisor = client.server.context.supervisor
         self.watch_cache = client.server.registry.watch_cache
 
     async def failed(self, task):
@@ -301,7 +301,7 @@ async def test_server_lease_is_renewed_after_task_failure(served):
     renew = partial(
         keep_alive,
         server.registry,
-        server.resources.__getitem__,
+        server.catalog.rows.__getitem__,
         host="h",
         name="apiserver-x",
         holder="x",
@@ -318,7 +318,9 @@ async def test_server_lease_is_renewed_after_task_failure(served):
 
 async def test_consistency_check_runs_after_task_failure(stepped_server):
     clock = stepped_server.client.server.registry.clock
-    stepped_server.supervisor.start("watch-cache-check", stepped_server.client.server.consistency_check.run)
+    stepped_server.supervisor.start(
+        "watch-cache-check", stepped_server.client.server.storage.consistency_check.run
+    )
     await yield_to_loop(5)
     stepped_server.kv.fail("range")
     clock.advance(INTERVAL_SECONDS)

@@ -50,7 +50,7 @@ async def test_roles_created_in_bulk_equal_roles_created_singly(client, path):
     )
     await client.delete(path)
     await client.server.registry.watch_cache.fresh()
-    await ensure(client.server.registry, client.server.resources.__getitem__, [wanted])
+    await ensure(client.server.registry, client.server.catalog.rows.__getitem__, [wanted])
     alone = (await client.get(path)).body
     for tree in (together, alone):
         for name in ("uid", "resourceVersion", "creationTimestamp"):

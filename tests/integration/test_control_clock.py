@@ -136,7 +136,7 @@ async def test_bad_requests_are_refused(client):
 
 
 async def test_clock_of_shared_etcd_cannot_be_changed(client, clock):
-    client.server.controls.clocks._refusal = "it is shared"
+    client.server.control.objects.clock.clocks._refusal = "it is shared"
     refused = await client.patch(CLOCK, {"spec": {"paused": True}})
     assert causes(refused) == [("spec", "Forbidden: it is shared")]
     assert (await client.post(f"{CLOCK}/advance", advance_of(seconds=1))).status == 422
@@ -157,7 +157,7 @@ async def test_request_waits_by_clock_of_cluster(client):
     await client.post(f"{PATH}/faults", control_object("Fault", "f", spec=spec))
     getting = asyncio.create_task(client.get("/api/v1/configmaps"))
     faults = f"{PATH}/faults/f"
-    await until(lambda: client.server.controls.recorder.calls(Match(resource="configmaps")))
+    await until(lambda: client.server.observation.recorder.calls(Match(resource="configmaps")))
     await client.post(f"{CLOCK}/advance", advance_of(seconds=101))
     assert (await getting).status == 200
     assert (await client.get(faults)).body["status"]["hits"] == 1
@@ -171,7 +171,7 @@ async def test_advance_ends_when_its_client_disconnects(client, clock):
     await until(lambda: (clock.now() - began).total_seconds() >= 10)
     advancing.cancel()
     await asyncio.gather(advancing, return_exceptions=True)
-    recorder = client.server.controls.recorder
+    recorder = client.server.observation.recorder
     advances = Match(resource="clocks/advance")
     await until(lambda: recorder.calls(advances, 504))
     assert (clock.now() - began).total_seconds() < 3e8

@@ -406,7 +406,7 @@ async def test_changes_from_one_event_on_are_lost_until_the_fault_is_deleted(cli
 async def test_delayed_request_continues_when_fault_is_deleted(client):
     await inject(client, match=ON_CONFIG_MAPS, delay={"seconds": 600})
     getting = asyncio.create_task(client.get(CONFIG_MAPS))
-    recorder = client.server.controls.recorder
+    recorder = client.server.observation.recorder
     await until(lambda: recorder.calls(Match(resource="configmaps")))
     await client.delete(f"{FAULTS}/f")
     assert orjson.loads((await getting).data)["kind"] == "ConfigMapList"

@@ -43,7 +43,7 @@ async def test_mark_names_earlier_revision(client):
 
 
 async def test_history_is_needed_from_the_oldest_mark_on(client):
-    marks = client.server.controls.marks
+    marks = client.server.control.objects.marks
     assert marks.oldest() is None
     for name, revision in (("later", 2), ("first", 1)):
         await client.post(MARKS, control_object("Mark", name, spec={"revision": revision}))

@@ -77,7 +77,7 @@ async def test_node_that_its_user_has_disconnected_stays_so(client):
     await annotate(client, "true")
     await connect(client)
     moment = await now(client)
-    await client.server.controls.faults.partitions.compare_all()
+    await client.server.control.objects.faults.partitions.compare_all()
     await until_annotated(client, "true")
     assert await now(client) == moment
 

@@ -241,7 +241,7 @@ async def test_watch_of_another_resource_is_shown_while_it_runs(client):
     async with client.watch(f"{CONFIG_MAPS}?watch=1"):
         (item,) = await requests(client, "verb=watch")
         assert "status" not in item
-    await until(lambda: client.server.controls.recorder.published()[-1].has_ended)
+    await until(lambda: client.server.observation.recorder.published()[-1].has_ended)
     lines = (
         await client.get(f"{REQUESTS}?watch=1&resourceVersion={start}&timeoutSeconds=1")
     ).data.splitlines()
@@ -271,8 +271,8 @@ async def test_number_of_requests_is_limited():
 async def test_watch_ends_when_client_leaves(client):
     async with client.watch(f"{REQUESTS}?watch=1") as events:
         await anext(events)
-        assert client.server.controls.recorder.watchers
-    await asyncio.wait_for(until(lambda: not client.server.controls.recorder.watchers), 10)
+        assert client.server.observation.recorder.watchers
+    await asyncio.wait_for(until(lambda: not client.server.observation.recorder.watchers), 10)
 
 
 async def test_bodies_are_kept_if_they_are_asked_for():

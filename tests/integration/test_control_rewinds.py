@@ -240,8 +240,8 @@ async def test_rewind_is_completed_when_its_request_is_cancelled(way):
             handlers.append(asyncio.current_task())
             return await proceed(request)
 
-        client.server.on_restored.append(on_restored)
-        client.server.hooks.before_endpoint.add(note_handler)
+        client.server.context.on_restored.append(on_restored)
+        client.server.context.hooks.before_endpoint.add(note_handler)
         if way == "rewind":
             sending = client.post(f"{PATH}/rewinds", control_object("Rewind", spec={"to": str(moment)}))
         else:
@@ -346,7 +346,7 @@ async def test_writes_during_rewinds_are_whole_and_watches_exact(client, caplog)
     for done in rewinds:
         then = (await client.get(f"/mockube/at/{done['revision']}{CONFIG_MAPS}")).body["items"]
         assert {item["metadata"]["name"]: item["data"]["k"] for item in then} == dict.fromkeys(names, "start")
-    await client.server.consistency_check.turn()
+    await client.server.storage.consistency_check.turn()
     assert "differs from the store" not in caplog.text
 
 

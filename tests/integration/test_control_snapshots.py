@@ -118,12 +118,12 @@ async def test_dry_runs_and_refused_snapshots_leave_no_content(client):
     await create(client, "a")
     assert (await client.post(f"{SNAPSHOTS}?dryRun=All", control_object("Snapshot", "t"))).status == 201
     assert (await client.post(SNAPSHOTS, control_object("Snapshot", "s"))).status == 409
-    assert len(vars(client.server.controls.find_snapshot.__self__)["_data"]) == 1
+    assert len(vars(client.server.control.find_snapshot.__self__)["_data"]) == 1
 
 
 async def test_content_is_kept_until_its_object_is_in_the_cache(client, monkeypatch):
     """Another Snapshot may be deleted while the cache does not have a new one yet."""
-    strategy = client.server.controls.find_snapshot.__self__
+    strategy = client.server.control.find_snapshot.__self__
     create_object = snapshots.create
 
     def delete_another():
@@ -253,7 +253,7 @@ async def test_fork_is_completed_when_its_request_is_cancelled(program):
         return await proceed(request)
 
     async with running_in(program) as client:
-        client.server.hooks.before_endpoint.add(note_handler)
+        client.server.context.hooks.before_endpoint.add(note_handler)
         sent = asyncio.create_task(fork(client))
         async with asyncio.timeout(WAIT_TIMEOUT):
             await program.is_asked.wait()

@@ -94,7 +94,7 @@ async def test_failed_task_is_named_and_starts_again(tmp_path, caplog, task):
     async with serving(tmp_path) as served:
         assert await served.page("/readyz") == "ok"
         fail(asyncio.get_running_loop(), task)
-        await until(lambda: served.server.supervisor.problem(task))
+        await until(lambda: served.server.context.supervisor.problem(task))
         assert f"[-]task-{task} failed" in await served.page("/readyz")
         assert await served.page("/livez") == "ok"
         (entry,) = (
@@ -103,7 +103,7 @@ async def test_failed_task_is_named_and_starts_again(tmp_path, caplog, task):
         assert "Traceback (most recent call last)" in entry
         assert "RuntimeError: a fault in the program" in entry
         served.clock.advance(task_supervisor.FIRST_DELAY)
-        await until(lambda: not served.server.supervisor.problem(task))
+        await until(lambda: not served.server.context.supervisor.problem(task))
         assert f'mockube_task_restarts_total{{task="{task}"}} 1\n' in await served.page("/metrics")
         while await served.page("/readyz") != "ok":
             pass  # each request lets the restarted task run

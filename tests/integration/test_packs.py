@@ -68,7 +68,7 @@ async def test_kinds_stay_listed_while_their_definitions_are_established(client)
     catalog, seen = client.server.catalog, []
     resource = GroupResource("example.com", "websites")
     catalog.on_change.append(lambda: seen.append(catalog.is_listed(resource)))
-    await ensure(client.server.registry, client.server.stored_row, packed_definitions(["served_pack"]))
+    await ensure(client.server.registry, client.server.registry.row, packed_definitions(["served_pack"]))
     await established(client, "websites.example.com")
     assert {*seen, catalog.is_listed(resource)} == {True}
     assert len(seen) > 0

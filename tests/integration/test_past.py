@@ -239,7 +239,7 @@ async def test_few_moments_are_kept_and_watches_of_others_end(client):
             await put(client, "a", f"{number}x")
             assert names(await client.get(f"/mockube/at/{await moment(client)}{CONFIG_MAPS}")) == ["a"]
         assert [event async for event in events] == []
-    assert len(client.server.past._servers) == 4
+    assert len(client.server._past._servers) == 4
     answer = await client.get(f"/mockube/at/{revision}{CONFIG_MAPS}/a")
     assert answer.body["data"] == {"k": "1"}
 
@@ -252,7 +252,10 @@ async def test_hooks_of_the_present_do_not_see_the_past(client):
         return await proceed(request)
 
     revision = await moment(client)
-    for point in (client.server.hooks.before_authentication, client.server.hooks.before_endpoint):
+    for point in (
+        client.server.context.hooks.before_authentication,
+        client.server.context.hooks.before_endpoint,
+    ):
         point.add(middleware)
     assert names(await client.get(f"/mockube/at/{revision}{CONFIG_MAPS}")) == []
     assert seen == []
@@ -262,13 +265,13 @@ async def test_concurrent_requests_make_one_server_of_a_moment(client):
     await put(client, "a", "1")
     revision = await moment(client)
     made = []
-    make = client.server.past._make_server
+    make = client.server._past._make_server
 
     async def counted(moment):
         made.append(moment)
         return await make(moment)
 
-    client.server.past._make_server = counted
+    client.server._past._make_server = counted
     answers = await asyncio.gather(*(client.get(f"/mockube/at/{revision}{CONFIG_MAPS}") for _ in range(5)))
     assert [names(answer) for answer in answers] == [["a"]] * 5
     assert len(made) == 1

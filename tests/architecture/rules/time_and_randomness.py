@@ -128,6 +128,8 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "apiserver/control/access.py": {"*clock.real": "how long a decision about a watch holds"},
     "apiserver/control/participants.py": {"*clock.real": "how long an advance waits for another program"},
     "apiserver/parts/requests.py": {"*clock.real": "deadlines, durations and connections of requests"},
+    "apiserver/parts/registry.py": {"*clock.real": "durations in metrics"},
+    "apiserver/parts/ui.py": {"*clock.real": "the sessions of browsers"},
     "apiserver/parts/tracing.py": {"*clock.real": "spans, beside those of other programs"},
     "client/cache/informer.py": _DURATION,
     "client/queue/reconcile_loop.py": _DURATION,
@@ -138,7 +140,8 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
     "apiserver/authz/configured_authorizers.py": _FILE,
     "etcd/embedded/durable.py": {"*clock.real": "how often a failed disk is tried"},
     # processes
-    "apiserver/app.py": {"*clock.real": "restarts of failed tasks, and durations in metrics"},
+    "apiserver/app.py": {"*clock.real": "timeouts of connections"},
+    "apiserver/parts/context.py": {"*clock.real": "restarts of failed tasks"},
     "component_base/interpreter_memory.py": {"loop.call_later": "the garbage collector of the process"},
     "apiserver/running.py": {"*clock.real": "the drain of connections, and files"},
     "apiserver/serve.py": {"*clock.real": "the shutdown of the process"},

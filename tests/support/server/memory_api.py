@@ -13,16 +13,16 @@ from msgspec.structs import replace
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.apimachinery.status import ApiError
 from mockube.apiserver.authn.chain import Trust
-from mockube.apiserver.background_tasks import TASKS
 from mockube.apiserver.config.command_line import parse
 from mockube.apiserver.customresources.controller import DefinitionController
 from mockube.apiserver.customresources.conversion_webhook import ReviewDependencies
 from mockube.apiserver.metrics.admission import ConversionMetrics
 from mockube.apiserver.outgoing import CallFailed, OutgoingDependencies
-from mockube.apiserver.parts.admission import make_admission, make_operators
+from mockube.apiserver.parts.admission import make_admission
 from mockube.apiserver.parts.authorization import make_rights
 from mockube.apiserver.parts.caches import ResourceCaches
 from mockube.apiserver.parts.catalog import make_catalog
+from mockube.apiserver.parts.context import make_context
 from mockube.apiserver.parts.environment import ServerEnvironment
 from mockube.apiserver.parts.registry import make_registry
 from mockube.apiserver.registry.convert import to_client_version
@@ -31,10 +31,9 @@ from mockube.apiserver.registry.request_context import Body, ListResult, Request
 from mockube.apiserver.request.endpoints import BINDINGS, RESOURCE_VERBS, SUBRESOURCE_VERBS
 from mockube.apiserver.request_info import parse as parse_path
 from mockube.apiserver.request_info import parse_query
+from mockube.apiserver.storage.journal import Journal
 from mockube.apiserver.user import User
 from mockube.component_base.clock import SteppedClock
-from mockube.component_base.metrics import MetricsRegistry
-from mockube.component_base.task_supervisor import TaskSupervisor
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Range
 
@@ -198,25 +197,24 @@ async def running_api(*flags, modes=("AlwaysAllow",), is_empty=False):
     """A `MemoryApi` with the namespace `default` and its account, unless it is empty. The flags are those of the API server."""
     config = parse(["--service-cluster-ip-range=10.0.0.0/16", *flags], {})
     config = replace(config, authorization=replace(config.authorization, authorization_mode=modes))
-    clock, metrics, servers = SteppedClock(), MetricsRegistry(), FakeServers()
+    clock, servers = SteppedClock(), FakeServers()
     environment = ServerEnvironment(trust=Trust(tokens={}), clock=clock, random=SeededRandom())
+    context = make_context(config, environment, MemoryStore(clock=clock))
     reviews = ReviewDependencies(
         post=servers.post_conversion,
         clock=clock,
         random=environment.random,
-        metrics=ConversionMetrics(metrics),
+        metrics=ConversionMetrics(context.metrics),
     )
-    catalog = make_catalog(config, reviews)
+    catalog = make_catalog(config)
     rights = make_rights(config, catalog)
     outbound = OutgoingDependencies(send=servers.send, clock=clock)
     outgoing = SimpleNamespace(webhooks=servers, remote=SimpleNamespace(outbound=outbound))
-    operators = make_operators(config, rights)
-    admission = make_admission(config, catalog, rights, operators, outgoing, metrics)
-    store = MemoryStore(clock=clock)
-    registry = make_registry(config, environment, store, catalog, rights, admission)
-    caches, definitions = ResourceCaches(registry, catalog), DefinitionController(registry, catalog)
+    admission = make_admission(context, catalog, rights, outgoing).chain
+    registry = make_registry(context, catalog, rights, admission, Journal(clock))
+    caches, definitions = ResourceCaches(registry, catalog), DefinitionController(registry, catalog, reviews)
     api = MemoryApi(registry, catalog, rights, servers, definitions)
-    supervisor = TaskSupervisor(clock, TASKS, metrics)
+    supervisor = context.supervisor
     async with supervisor.running():
         supervisor.start("watch-cache", registry.watch_cache.run)
         await registry.watch_cache.progress.wait_listed()

@@ -48,7 +48,7 @@ def running(tmp_path):
 
 
 async def start(client, required_objects):
-    return await ensure(client.server.registry, client.server.stored_row, required_objects)
+    return await ensure(client.server.registry, client.server.registry.row, required_objects)
 
 
 async def test_definition_of_earlier_server_is_updated_and_established(running):

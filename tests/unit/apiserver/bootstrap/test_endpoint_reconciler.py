@@ -36,7 +36,7 @@ def clock():
 async def server(clock):
     store = MemoryStore(clock=clock)
     async with ApiServer(store, ServerEnvironment(trust=Trust(tokens={}), clock=clock)) as server:
-        await ensure(server.registry, server.resources.__getitem__, cluster_objects(FACTS, GROUPS))
+        await ensure(server.registry, server.catalog.rows.__getitem__, cluster_objects(FACTS, GROUPS))
         yield server
     await store.close()
 
@@ -44,12 +44,12 @@ async def server(clock):
 @pytest.fixture
 def reconciler_of(server):
     return lambda address, port=6443: EndpointReconciler(
-        server.registry, server.resources.__getitem__, address=address, port=port
+        server.registry, server.catalog.rows.__getitem__, address=address, port=port
     )
 
 
 async def read(server, resource):
-    return (await server.registry.get(server.resources[resource], "default", "kubernetes")).tree()
+    return (await server.registry.get(server.catalog.rows[resource], "default", "kubernetes")).tree()
 
 
 async def addresses(server):

@@ -60,17 +60,19 @@ async def server(store):
 
 async def ensure_objects(server, **changes):
     return await ensure(
-        server.registry, server.resources.__getitem__, cluster_objects(server_properties(**changes), GROUPS)
+        server.registry,
+        server.catalog.rows.__getitem__,
+        cluster_objects(server_properties(**changes), GROUPS),
     )
 
 
 async def read(server, resource, name, namespace=""):
-    return (await server.registry.get(server.resources[resource], namespace, name)).tree()
+    return (await server.registry.get(server.catalog.rows[resource], namespace, name)).tree()
 
 
 async def revisions(server):
     """Return the revisions of the created objects, without flow schemas: another task writes their status."""
-    registry, resources = server.registry, server.resources
+    registry, resources = server.registry, server.catalog.rows
     objects = [each for each in cluster_objects(server_properties(), GROUPS) if each.resource != FLOW_SCHEMAS]
     keys = [(resources[each.resource], each.namespace, each.name) for each in objects]
     return [(await registry.get(*key)).revision for key in keys]
@@ -105,7 +107,7 @@ async def test_fixed_objects_are_stored_as_create_would_store_them(server):
     wanted = cluster_objects(server_properties(), GROUPS)
     async with api_server_with(MemoryStore(clock=SteppedClock())) as other:
         each = [replace(one, skips_admission=False) for one in wanted]
-        await ensure(other.registry, other.resources.__getitem__, each)
+        await ensure(other.registry, other.catalog.rows.__getitem__, each)
         for one in wanted:
             if one.skips_admission:
                 together, alone = (
@@ -155,7 +157,7 @@ async def test_existing_object_is_not_changed(server):
     levels = ("flowcontrol.apiserver.k8s.io", "v1", "prioritylevelconfigurations")
     spec = {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 7}}
     own = RequiredObject(resource=levels, name="exempt", content={"spec": spec})
-    await ensure(server.registry, server.resources.__getitem__, [own])
+    await ensure(server.registry, server.catalog.rows.__getitem__, [own])
     await ensure_objects(server)
     assert (await read(server, levels, "exempt"))["spec"]["exempt"]["nominalConcurrencyShares"] == 7
 
@@ -196,14 +198,14 @@ async def test_no_flow_schema_is_dangling(server):
 
 
 async def test_leases_of_absent_servers_are_removed(server):
-    clock, backend, row = server.registry.clock, server.registry, server.resources[LEASES]
+    clock, backend, row = server.registry.clock, server.registry, server.catalog.rows[LEASES]
     identity, namespace = {LABEL_IDENTITY: "kube-apiserver"}, "kube-system"
     await ensure_objects(server)
 
     async def lease(name, labels, namespace=namespace, **spec):
         content = {"metadata": {"labels": labels}, "spec": spec}
         one = RequiredObject(resource=LEASES, name=name, namespace=namespace, content=content)
-        await ensure(backend, server.resources.__getitem__, [one])
+        await ensure(backend, server.catalog.rows.__getitem__, [one])
 
     past, now = (format_micro_time(clock.now() - timedelta(seconds=ago)) for ago in (61, 59))
     await lease("expired", identity, renewTime=past, leaseDurationSeconds=60)
@@ -212,7 +214,7 @@ async def test_leases_of_absent_servers_are_removed(server):
     await lease("of-another-component", {LABEL_IDENTITY: "other"}, renewTime=past, leaseDurationSeconds=60)
     await lease("elsewhere", identity, namespace="default", renewTime=past, leaseDurationSeconds=60)
     renewing = keep_alive(
-        backend, server.resources.__getitem__, host="a", name="own", holder="own_1", clock=clock
+        backend, server.catalog.rows.__getitem__, host="a", name="own", holder="own_1", clock=clock
     )
     async with asyncio.timeout(WAIT_TIMEOUT), asyncio.TaskGroup() as tasks:
         task = tasks.create_task(renewing)

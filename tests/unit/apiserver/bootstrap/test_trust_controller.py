@@ -26,7 +26,7 @@ class RunningTrustController:
         self.client = client
         self.client_ca = authority("first")
         server = client.server
-        self.controller = TrustController(server.registry, server.stored_row, self.required)
+        self.controller = TrustController(server.registry, server.registry.row, self.required)
 
     def required(self):
         facts = ServerProperties(
@@ -39,7 +39,7 @@ class RunningTrustController:
 
     def stored(self):
         backend = self.client.server.registry
-        row = self.client.server.stored_row(("", "v1", "configmaps"))
+        row = self.client.server.registry.row(("", "v1", "configmaps"))
         return backend.find_cached(row.group_resource, "kube-system", NAME)
 
     def authorities(self):

@@ -70,9 +70,9 @@ class FewMarks(Marks):
 
 async def test_number_of_objects_is_limited():
     async with running() as client:
-        group = client.server.controls.group
+        group = client.server.control.group
         admission = strategy.ControlAdmission([FewMarks(client.server.registry)])
-        row = client.server.resources["control.mockube.dev", "v1alpha1", "marks"]
+        row = client.server.catalog.rows["control.mockube.dev", "v1alpha1", "marks"]
         attributes = AdmissionAttributes(
             operation=Operation.CREATE,
             context=RequestContext(verb="create", resource=row, user=ADMIN),

@@ -308,7 +308,7 @@ async def test_only_a_cut_interrupts_matching_watches_in_progress(injector, faul
 async def test_watch_of_the_control_group_in_progress_is_not_interrupted(clock):
     request = request_of("GET", "/apis/control.mockube.dev/v1alpha1/requests")
     request.info = parse("GET", request.path, watch=True)
-    injector = FaultInjector(clock, earlier_watches=lambda: [request])
+    injector = FaultInjector(clock, watches=[request])
     injected = injector.add(Fault(match=Match(user="*"), cut=Cut(when="before")))
     assert (request.client.is_aborted, injected.hits) == (False, 0)
 

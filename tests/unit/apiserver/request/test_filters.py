@@ -63,7 +63,7 @@ def message(response):
 
 def counts(server, name):
     """Return the samples of a counter by the codes, or else the verbs, of their labels."""
-    collected = samples(server.metrics.collect())
+    collected = samples(server.context.metrics.collect())
     found = {}
     for (sample, labels), value in collected.items():
         if sample == name and value:

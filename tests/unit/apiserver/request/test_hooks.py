@@ -63,7 +63,7 @@ class Recorder:
 @pytest.mark.kills("requests without with_hooks_before_authentication")
 @pytest.mark.kills("requests: with_authentication before with_hooks_before_authentication")
 async def test_hook_before_authentication_gets_every_request_without_its_user(server):
-    server.hooks.before_authentication.add(recorder := Recorder())
+    server.context.hooks.before_authentication.add(recorder := Recorder())
     for user in ("admin", "alice", "", "unknown"):
         await send(server, user)
     assert recorder.seen == [
@@ -76,7 +76,7 @@ async def test_hook_before_authentication_gets_every_request_without_its_user(se
 
 @pytest.mark.kills("requests without with_hooks_before_endpoint")
 async def test_hook_before_endpoint_gets_impersonated_user_and_what_later_filters_refuse(server):
-    server.hooks.before_endpoint.add(recorder := Recorder())
+    server.context.hooks.before_endpoint.add(recorder := Recorder())
     for user in ("admin", "alice", "unknown"):
         await send(server, user)
     await send(server, "admin", Impersonate_User="bob")
@@ -85,13 +85,13 @@ async def test_hook_before_endpoint_gets_impersonated_user_and_what_later_filter
 
 @pytest.mark.parametrize("point", ["before_authentication", "before_endpoint"])
 async def test_hook_is_removed_while_server_runs(server, point):
-    hook = getattr(server.hooks, point).add(recorder := Recorder())
+    hook = getattr(server.context.hooks, point).add(recorder := Recorder())
     await send(server, "admin")
     hook.remove()
     hook.remove()
     await send(server, "admin")
     assert len(recorder.seen) == 1
-    assert server.hooks.is_empty
+    assert server.context.hooks.is_empty
 
 
 async def test_request_in_progress_ends_as_it_began_when_its_hook_is_removed(server):
@@ -103,8 +103,8 @@ async def test_request_in_progress_ends_as_it_began_when_its_hook_is_removed(ser
         await released.wait()
         return await proceed(request)
 
-    hook = server.hooks.before_endpoint.add(waiting)
-    server.hooks.before_endpoint.add(recorder := Recorder())
+    hook = server.context.hooks.before_endpoint.add(waiting)
+    server.context.hooks.before_endpoint.add(recorder := Recorder())
     sending = asyncio.create_task(send(server, "admin"))
     await until(lambda: reached)
     hook.remove()
@@ -138,7 +138,7 @@ async def test_hook_may_answer_by_itself(server):
     async def refuse(_request, _proceed):
         return Response(418)
 
-    server.hooks.before_endpoint.add(refuse)
+    server.context.hooks.before_endpoint.add(refuse)
     assert (await send(server, "admin")).status == 418
 
 
@@ -149,7 +149,7 @@ async def proceed_twice(request, proceed):
 
 @pytest.mark.parametrize("point", ["before_authentication", "before_endpoint"])
 async def test_second_proceed_is_an_error_and_takes_no_place_in_flight(server, point, caplog):
-    getattr(server.hooks, point).add(proceed_twice)
+    getattr(server.context.hooks, point).add(proceed_twice)
     response = await send(server, "alice")
     assert response.status == 500
     assert "a hook must not call proceed twice for one request" in caplog.text
@@ -157,14 +157,14 @@ async def test_second_proceed_is_an_error_and_takes_no_place_in_flight(server, p
 
 
 async def test_second_proceed_reaches_no_inner_hook_twice(server):
-    server.hooks.before_endpoint.add(proceed_twice)
-    server.hooks.before_endpoint.add(recorder := Recorder())
+    server.context.hooks.before_endpoint.add(proceed_twice)
+    server.context.hooks.before_endpoint.add(recorder := Recorder())
     await send(server, "admin")
     assert len(recorder.seen) == 1
 
 
 async def test_error_of_endpoint_is_a_response_for_a_hook(server):
-    server.hooks.before_endpoint.add(recorder := Recorder())
+    server.context.hooks.before_endpoint.add(recorder := Recorder())
     response = await send(server, "admin", uri=PATH)
     assert (response.status, recorder.seen) == (404, [("admin", "admin", 404)])
 
@@ -182,7 +182,7 @@ async def test_leases_are_renewed_together_only_while_no_hook_observes_requests(
         return await send(server, "admin", PATH, "POST", body)
 
     assert (await renew()).status == 200
-    hook = getattr(server.hooks, point).add(Recorder())
+    hook = getattr(server.context.hooks, point).add(Recorder())
     refused = await renew()
     assert (refused.status, orjson.loads(refused.body)["reason"]) == (404, "NotFound")
     hook.remove()

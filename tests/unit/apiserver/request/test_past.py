@@ -65,7 +65,7 @@ def builder():
 
 @pytest.fixture
 async def past(builder):
-    past = Past(Moments(), builder, present=lambda: None, find=lambda *_: None)
+    past = Past(Moments(), builder, find=lambda *_: None)
     yield past
     await past.close()
 
@@ -73,7 +73,7 @@ async def past(builder):
 def ask(past, revision):
     request = request_of("GET", PATH)
     request.moment = str(revision)
-    return asyncio.create_task(past.serve(request))
+    return asyncio.create_task(past.serve(request, None))
 
 
 async def test_requests_for_more_moments_than_are_kept_are_all_answered(past, builder):
@@ -95,7 +95,7 @@ async def test_moment_is_not_looked_up_for_anonymous_requests(past, path):
     request.moment, request.path, request.user = "secret-release", path, ANONYMOUS
     request.info = parse("GET", path or "/version", watch=False)
     with pytest.raises(Forbidden, match='"system:anonymous" cannot get path "/mockube/at/secret-release'):
-        await past.serve(request)
+        await past.serve(request, None)
 
 
 async def test_moment_without_waiting_requests_is_dropped(past, builder):

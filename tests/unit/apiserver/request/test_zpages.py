@@ -30,7 +30,7 @@ PATHS = [
 
 async def get_page(accept, path="/statusz", minor=minors.NEWEST):
     clock = SteppedClock(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
-    pages = zpages(clock, FeatureGates(minor), parse(["--secure-port=7000"], {}).flags, lambda: PATHS)
+    pages = zpages(clock, FeatureGates(minor), parse(["--secure-port=7000"], {}).flags, PATHS, clock.now())
     clock.advance(timedelta(hours=1, seconds=62).total_seconds())
     return await pages[path](request_of("GET", path, Accept=accept))
 
@@ -87,4 +87,5 @@ async def test_statusz_names_release_of_minor():
     ],
 )
 def test_zpages_are_served_if_their_gates_are_on(minor, settings, served):
-    assert zpages(SteppedClock(), FeatureGates(minor, settings), dict, list).keys() == served
+    clock = SteppedClock()
+    assert zpages(clock, FeatureGates(minor, settings), dict, (), clock.now()).keys() == served
