@@ -1,8 +1,14 @@
-"""Controllers use the service accounts that upstream binds roles to."""
+"""The catalog has every controller, with the service account that upstream binds a role to."""
+
+import importlib
+import pkgutil
 
 import pytest
 
-from mockube.controller_manager import catalog
+from mockube.controller_manager import catalog, components, controllers
+from mockube.controller_manager.config.settings import Controllers
+from mockube.controller_manager.control.controller import Controller
+from mockube.controller_manager.control.runnable import Runnable
 
 ACCOUNTS = frozenset(
     {
@@ -52,6 +58,22 @@ ACCOUNTS = frozenset(
 """Service accounts that kube-apiserver's bootstrap binds a role to, `system:controller:NAME`."""
 
 
+SIMULATING = frozenset(
+    {
+        "kube-scheduler",
+        "service-lb-controller",
+        "service-publisher",
+        "simulated-kubelets",
+        "simulated-nodes",
+        "simulated-pods",
+        "simulated-attacher",
+        "simulated-provisioner",
+        "simulated-resizer",
+        "simulated-file-system-resizer",
+        "simulated-storage-class",
+    }
+)
+"""What stands for programs that another cluster has."""
 AS_THE_PROCESS = frozenset({catalog.SERVICE_ACCOUNT_TOKENS.name})
 """As upstream: `system:kube-controller-manager` may write Secrets."""
 WITHOUT_ROLE = catalog.WITH_SIMULATED_NODES - {catalog.SERVICE_LOAD_BALANCERS.name} | AS_THE_PROCESS
@@ -68,6 +90,39 @@ def test_simulating_controllers_have_no_service_account(name):
     assert one.service_account == ""
 
 
+OF_RUNNABLES = frozenset(
+    {
+        "concurrent_device_taint_eviction_syncs",
+        "concurrent_gc_syncs",
+        "concurrent_horizontal_pod_autoscaler_syncs",
+        "concurrent_namespace_syncs",
+        "concurrent_resource_quota_syncs",
+        "concurrent_resourceclaim_syncs",
+        "concurrent_validating_admission_policy_status_syncs",
+    }
+)
+"""The flags that a runnable reads itself."""
+
+
+def test_catalog_has_every_controller_of_its_folder():
+    names = (each.name for each in pkgutil.walk_packages(controllers.__path__, f"{controllers.__name__}."))
+    modules = [components, *map(importlib.import_module, names)]
+    found = {
+        part.name
+        for module in modules
+        for part in vars(module).values()
+        if isinstance(part, Controller | Runnable)
+    }
+    assert {part.name for part in (*catalog.CONTROLLERS, *catalog.RUNNABLES)} == found
+
+
+def test_each_flag_of_concurrent_syncs_sets_the_workers_of_a_controller():
+    flags = {name for name in Controllers.__struct_fields__ if name.startswith("concurrent_")}
+    of_runnables = {name for name in flags if name not in catalog.WORKERS.values()}
+    assert of_runnables == OF_RUNNABLES
+    assert catalog.WORKERS.keys() <= {controller.name for controller in catalog.CONTROLLERS}
+
+
 @pytest.mark.parametrize(
     ("name", "simulates", "expected"),
     [
@@ -80,6 +135,25 @@ def test_simulating_controllers_have_no_service_account(name):
 )
 def test_default_controllers(name, simulates, expected):
     assert catalog.runs_by_default(name, simulates=simulates) is expected
+
+
+def test_what_simulates_runs_by_default_only_with_simulated_nodes():
+    names = {name for name in catalog.NAMES if not catalog.runs_by_default(name, simulates=False)}
+    assert names == SIMULATING | {"bootstrap-signer-controller", "token-cleaner-controller"}
+    help_lines = catalog.names_help(()).splitlines()
+    simulated = {
+        line.split()[0] for line in help_lines if line.endswith("(by default only with simulated nodes)")
+    }
+    disabled = {line.split()[0] for line in help_lines if line.endswith("(disabled by default)")}
+    assert (simulated, disabled) == (SIMULATING, names - SIMULATING)
+
+
+@pytest.mark.parametrize("program", ["kube-scheduler", "kube-controller-manager"])
+def test_each_program_has_its_own_parts(program):
+    parts = catalog.parts_of_program(program)
+    assert ("kube-scheduler" in parts) is (program == "kube-scheduler")
+    assert ("deployment-controller" in parts) is (program == "kube-controller-manager")
+    assert not parts & (SIMULATING - {"kube-scheduler"})
 
 
 def test_storage_class_is_not_created_where_kubeadm_has_made_the_cluster():
