@@ -177,6 +177,15 @@ def test_every_controller_has_a_concurrency_flag():
             '--simulate-nodes/--nodes: unknown key "memroy": did you mean "memory"?',
             id="unknown key of a pool",
         ),
+        pytest.param(
+            ["--feature-gates=NoSuchGate=true"], "unrecognized feature gate: NoSuchGate", id="a gate"
+        ),
+        pytest.param(["--scheduler-config=none.yaml"], "--scheduler-config: ", id="no configuration"),
+        pytest.param(["--allocate-node-cidrs=true"], "needs --cluster-cidr", id="no range of pods"),
+        pytest.param(
+            ["--container-runtime=process", "--images=none.yaml"], "--images: none.yaml: ", id="no images"
+        ),
+        pytest.param(["--version=1.2"], "--version", id="no version"),
         pytest.param(["--leader-elect-lease-duration=10s"], "must be longer than", id="too short a lease"),
         pytest.param(["--leader-elect-retry-period=9s"], "must be longer than 1.2 times", id="too few tries"),
     ],
@@ -243,6 +252,60 @@ def test_file_of_images_describes_simulated_ones_and_processes(tmp_path, capsys)
     with pytest.raises(SystemExit):
         read("--container-runtime=process")
     assert "--container-runtime=process needs --images" in capsys.readouterr().err
+
+
+def test_processes_have_no_stages(tmp_path, capsys):
+    images, stages = tmp_path / "images.yaml", tmp_path / "stages.yaml"
+    images.write_text("example.org/operator: {command: [operator]}\n")
+    stages.write_text("")
+    with pytest.raises(SystemExit):
+        read("--container-runtime=process", f"--images={images}", f"--stages={stages}")
+    assert "--container-runtime=process cannot be combined with --stages" in capsys.readouterr().err
+
+
+def test_older_flag_of_simulated_images_describes_no_processes(tmp_path, capsys):
+    path = tmp_path / "images.yaml"
+    path.write_text("example.org/operator: {command: [operator]}\n")
+    with pytest.raises(SystemExit):
+        read("--container-runtime=process", f"--images={path}", f"--simulated-images={path}")
+    assert f"--simulated-images: {path}: example.org/operator has no names" in capsys.readouterr().err
+
+
+def test_older_flag_of_unknown_programs_is_reported(capsys):
+    assert read("--simulate-unknown-programs=fail").simulation.simulate_unknown_programs == "fail"
+    problem = "Flag --simulate-unknown-programs has been deprecated, use --unknown-programs instead"
+    assert problem in capsys.readouterr().err
+    read("--unknown-programs=fail")
+    assert capsys.readouterr().err == ""
+
+
+def test_limit_of_nodes_advises_a_larger_range_only_where_that_helps(capsys):
+    for flags, ends in (
+        (["--simulate-nodes=15001"], False),
+        (["--simulate-nodes=5000", "--node-cidr-mask-size=21"], True),
+    ):
+        with pytest.raises(SystemExit):
+            read(*flags)
+        assert ("with a larger --cluster-cidr" in capsys.readouterr().err) is ends
+
+
+def test_flag_of_an_older_minor_is_accepted_as_long_as_the_server_may_have_it(capsys):
+    assert read("--concurrent-service-syncs=1").ignored == ("concurrent-service-syncs",)
+    assert read("--controllers=*,-route").controllers.controllers == ("*", "-route")
+    with pytest.raises(SystemExit):
+        read("--controllers=*,-route,-zzzz")
+    assert "zzzz" in capsys.readouterr().err
+
+
+def test_public_address_needs_an_authority_for_clients():
+    assert read("--bind-address=0.0.0.0", "--client-ca-file=ca.crt").serving.bind_address == "0.0.0.0"
+
+
+def test_controllers_of_own_packs_may_be_named_where_the_server_decides_on_packs(capsys):
+    assert read("--controllers=*,-uniteddeployment-controller").controllers.packs is None
+    with pytest.raises(SystemExit):
+        read("--controllers=*,-uniteddeployment-controller", "--packs=")
+    assert "uniteddeployment-controller" in capsys.readouterr().err
 
 
 def test_older_flag_of_images_is_reported(tmp_path, capsys):

@@ -25,3 +25,24 @@ from mockube.controller_manager.config.features import implemented_gates
 )
 def test_gates_without_effect_are_ignored(minor, setting, ignored):
     assert ignored_settings([setting], minor, implemented_gates(minor)) == ignored
+
+
+@pytest.mark.parametrize(
+    "gate",
+    [
+        "HPAGeneration",
+        "HPAOptimizedSelectorStore",
+        "HPAScaleToZero",
+        "MaxUnavailableStatefulSet",
+        "NodeControllerLeaseCircuitBreaker",
+        "NodeDeclaredFeatures",
+        "PersistentVolumeClaimUnusedSinceTime",
+        "SchedulerPopFromBackoffQ",
+        "StatefulSetRecreateStrategy",
+        "StatefulSetSemanticRevisionComparison",
+        "StorageCapacityScoring",
+        "VolumeLimitScaling",
+    ],
+)
+def test_gate_is_implemented_on_and_off(gate):
+    assert not ignored_settings([(gate, True), (gate, False)], "1.37", implemented_gates("1.37"))

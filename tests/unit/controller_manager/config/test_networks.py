@@ -20,6 +20,8 @@ def config(nodes=0, **networks):
         (config(15000), ["10.128.0.0/9 23"]),
         (config(5000, node_cidr_mask_size=21), ["10.128.0.0/9 21"]),
         (config(3, node_cidr_mask_size=24), ["10.128.0.0/9 24"]),
+        (config(3, node_cidr_mask_size_ipv4=25), ["10.128.0.0/9 25"]),
+        (config(3, node_cidr_mask_size=24, node_cidr_mask_size_ipv4=25), ["10.128.0.0/9 25"]),
         (config(3, cluster_cidr=("10.0.0.0/16",)), ["10.0.0.0/16 24"]),
         (config(cluster_cidr=("fd00::/56",)), ["fd00::/56 64"]),
         (config(cluster_cidr=("10.0.0.0/16",), node_cidr_mask_size=26), ["10.0.0.0/16 26"]),
@@ -61,6 +63,10 @@ def test_pod_cidrs_limit_the_number_of_nodes(given, limit):
             "usage of --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6 is not allowed if",
         ),
         (
+            {"cluster_cidr": ("10.0.0.0/16",), "node_cidr_mask_size": 24, "node_cidr_mask_size_ipv6": 64},
+            "usage of --node-cidr-mask-size-ipv4 and --node-cidr-mask-size-ipv6 is not allowed if",
+        ),
+        (
             {"cluster_cidr": ("fd00::/56",), "node_cidr_mask_size_ipv4": 24},
             "not allowed for a single-stack IPv6 cluster",
         ),
@@ -76,6 +82,13 @@ def test_pod_cidrs_limit_the_number_of_nodes(given, limit):
 def test_contradictory_network_flags_are_refused(networks, message):
     with pytest.raises(ValueError, match=message):
         node_ranges(config(**networks))
+
+
+def test_range_of_the_other_family_may_have_a_mask():
+    both = {"cluster_cidr": ("10.0.0.0/16", "fd00::/56"), "node_cidr_mask_size_ipv6": 72}
+    assert [one.mask for one in node_ranges(config(**both))] == [24, 72]
+    wide = {"cluster_cidr": ("10.0.0.0/8",), "node_cidr_mask_size": 26}
+    assert [one.mask for one in node_ranges(config(**wide))] == [26], "the size of IPv4 ranges has no limit"
 
 
 def test_simulated_nodes_need_ranges():

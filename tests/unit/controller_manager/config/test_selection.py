@@ -122,6 +122,23 @@ def test_every_upstream_controller_name_is_known():
     ) == len(UPSTREAM)
 
 
+def test_controllers_that_upstream_does_not_run_either_are_listed():
+    assert disabled_upstream([*UPSTREAM]) == [
+        "cloud-node-lifecycle-controller",
+        "node-route-controller",
+        "podgroup-protection-controller",
+        "resourcepoolstatusrequest-controller",
+        "storageversion-garbage-collector-controller",
+    ]
+
+
+def test_only_names_of_controllers_that_exist_are_suggested():
+    assert suggested_name("hpa", {"deployment-controller"}) == ""
+    assert suggested_name("horizontalpodautoscalin", {"deployment-controller"}) == ""
+    assert suggested_name("d", {"deployment-controller"}) == "", "one letter is too little"
+    assert suggested_name("de", {"deployment-controller"}) == "", "two letters, too"
+
+
 @pytest.mark.parametrize(
     ("unknown", "suggestion"),
     [
