@@ -178,13 +178,26 @@ def test_csi_driver_without_attach_needs_no_attachment(required, count):
     assert len(volumes.all(VOLUME_ATTACHMENTS)) == count
 
 
-def test_foreign_attachments_stay():
-    volumes = cluster_with_claim()
-    source = {"persistentVolumeName": "nothing"}
+OWN_NAME = f"csi-{64 * '0'}"
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "volume"),
+    [
+        ("by-hand", {"persistentVolumeName": "nothing"}, {}),
+        ("by-hand", {"persistentVolumeName": "pv"}, {}),
+        (OWN_NAME, {"inlineVolumeSpec": {}}, {}),
+        (OWN_NAME, {"persistentVolumeName": "pv"}, {"hostPath": {"path": "/x"}}),
+        (OWN_NAME, {"persistentVolumeName": "pv"}, {}),
+    ],
+    ids=["absent volume", "name", "inline volume", "volume of another kind", "name for another node"],
+)
+def test_foreign_attachments_stay(name, source, volume):
+    volumes = cluster_with_claim(**volume)
     spec = {"attacher": "a", "nodeName": "na", "source": source}
-    volumes.add(VOLUME_ATTACHMENTS, {"metadata": {"name": "by-hand"}, "spec": spec})
+    volumes.add(VOLUME_ATTACHMENTS, {"metadata": {"name": name}, "spec": spec})
     reconcile_nodes(volumes)
-    assert volumes.names(VOLUME_ATTACHMENTS) == ["by-hand"]
+    assert volumes.names(VOLUME_ATTACHMENTS) == [name]
 
 
 @pytest.mark.parametrize("gone", [NODES, PERSISTENT_VOLUMES], ids=["the node", "the volume"])
@@ -225,29 +238,122 @@ def test_single_node_volume_is_never_attached_twice(steps):
 
 def test_changes_map_to_node_keys():
     volumes = cluster_with_attached_volume()
+    pod(volumes, "pb", "nb")
+    pod(volumes, "waiting", "")
     of_node, of_pod, of_attachment, of_volume, of_claim, of_driver = (
         watch.keys for watch in ATTACH_DETACH.watches
     )
-    caches, key = volumes.caches(), Key("", "na")
+    caches, na, nb = volumes.caches(), Key("", "na"), Key("", "nb")
     node, view = volumes.get(NODES, "na", ""), PodView.of(volumes.get(PODS, "pa"))
     found, volume = volumes.get(VOLUME_ATTACHMENTS, NA, ""), volumes.get(PERSISTENT_VOLUMES, "pv", "")
     claim = volumes.get(PERSISTENT_VOLUME_CLAIMS, "c")
     beating = meta.with_value(node, ("status", "conditions"), [{"type": "Ready"}])
     plain = PodView.of({**view.object, "spec": {"nodeName": "na"}})
+    unbound, ended = (
+        PodView.of(volumes.get(PODS, "waiting")),
+        with_pod_value(view, "status", "phase", "Failed"),
+    )
+    replaced = with_pod_value(view, "metadata", "uid", "another")
+    of_other_volume = meta.with_value(found, ("spec", "source"), {"persistentVolumeName": "other"})
+    inline = meta.with_value(found, ("spec", "source"), {"inlineVolumeSpec": {}})
+    unclaimed = {**volume, "spec": {}}
     for keys, change, concerned in (
-        (of_node, Change(None, node), {key}),
+        (of_node, Change(None, node), {na}),
+        (of_node, Change(node, None), {na}),
         (of_node, Change(node, beating), set()),
-        (of_node, Change(node, meta.with_value(node, ("status", "volumesInUse"), ["x"])), {key}),
-        (of_pod, Change(None, view), {key}),
+        (of_node, Change(node, meta.with_value(node, ("status", "volumesInUse"), ["x"])), {na}),
+        (of_node, Change(node, meta.with_value(node, ("status", "volumesAttached"), [])), {na}),
+        (of_node, Change(node, meta.with_annotations(node, {MANAGED: "false"})), {na}),
+        (of_pod, Change(None, view), {na}),
         (of_pod, Change(view, view), set()),
-        (of_pod, Change(view, None), {key}),
+        (of_pod, Change(view, None), {na}),
         (of_pod, Change(None, plain), set()),
-        (of_attachment, Change(None, found), {key}),
-        (of_attachment, Change(found, None), {key}),
-        (of_volume, Change(None, volume), {key}),
+        (of_pod, Change(None, unbound), set()),
+        (of_pod, Change(unbound, view), {na}),
+        (of_pod, Change(view, ended), {na}),
+        (of_pod, Change(view, replaced), {na}),
+        (of_pod, Change(view, with_pod_value(view, "spec", "nodeName", "nb")), {na, nb}),
+        (of_attachment, Change(None, found), {na}),
+        (of_attachment, Change(found, found), {na}),
+        (of_attachment, Change(found, None), {na, nb}),
+        (of_attachment, Change(of_other_volume, None), {na}),
+        (of_attachment, Change(inline, None), {na}),
+        (of_volume, Change(None, volume), {na, nb}),
+        (of_volume, Change(None, unclaimed), set()),
         (of_volume, Change(volume, volume), set()),
-        (of_claim, Change(None, claim), {key}),
+        (of_volume, Change(volume, None), set()),
+        (of_claim, Change(None, claim), {na, nb}),
+        (of_claim, Change({**claim, "spec": {}}, claim), {na, nb}),
         (of_claim, Change(claim, claim), set()),
+        (of_claim, Change(claim, None), set()),
     ):
         assert {*keys(caches, change)} == concerned
     assert of_driver is None
+
+
+def with_pod_value(view, section, field, value):
+    return PodView.of(meta.with_value(view.object, (section, field), value))
+
+
+def test_attachment_that_is_not_attached_yet_is_neither_reported_nor_an_event():
+    volumes = cluster_with_claim()
+    pod(volumes, "pa", "na")
+    reconcile_nodes(volumes)
+    reconcile_nodes(volumes)
+    assert (attached_volumes(volumes, "na"), volumes.events) == ([], [])
+
+
+def test_volume_in_use_without_pod_is_reported_without_event():
+    volumes = cluster_with_claim()
+    pod(volumes, "pa", "na")
+    reconcile_nodes(volumes)
+    attach(volumes, NA)
+    volumes.remove(PODS, "pa")
+    volumes.change(NODES, "na", ("status", "volumesInUse"), [PLACE["name"]], "")
+    reconcile_nodes(volumes)
+    assert (attached_volumes(volumes, "na"), volumes.events) == ([PLACE], [])
+
+
+def test_attachment_that_is_being_detached_is_deleted_once():
+    volumes = cluster_with_attached_volume()
+    volumes.remove(PODS, "pa")
+    ending = {"deletionTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["external-attacher/x"]}
+    volumes.put(VOLUME_ATTACHMENTS, meta.with_metadata(volumes.get(VOLUME_ATTACHMENTS, NA, ""), **ending))
+    before = len(volumes.done)
+    reconcile_nodes(volumes, "na")
+    assert [verb for verb, _, _ in volumes.done[before:]] == ["patch"]
+
+
+@pytest.mark.parametrize(
+    ("phase", "node"), [("Running", ""), ("Succeeded", "na")], ids=["not bound", "ended"]
+)
+def test_pod_without_need_attaches_nothing(phase, node):
+    volumes = cluster_with_claim()
+    pod(volumes, "pa", node, phase)
+    reconcile_nodes(volumes)
+    assert volumes.done == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        (PERSISTENT_VOLUME_CLAIMS, "c", ("spec", "volumeName"), "", "default"),
+        (PERSISTENT_VOLUME_CLAIMS, "c", ("spec", "volumeName"), "absent", "default"),
+        (PERSISTENT_VOLUMES, "pv", ("spec", "claimRef", "uid"), "other", ""),
+    ],
+    ids=["unbound claim", "absent volume", "volume of another claim"],
+)
+def test_claim_without_bound_volume_attaches_nothing(change):
+    volumes = cluster_with_claim()
+    volumes.change(*change)
+    pod(volumes, "pa", "na")
+    reconcile_nodes(volumes)
+    assert volumes.done == []
+
+
+def test_ended_pod_does_not_use_a_volume_on_another_node():
+    volumes = cluster_with_attached_volume(("pa", "na"), ("ended", "na"), ("waiting", ""))
+    volumes.change(PODS, "ended", ("status", "phase"), "Succeeded")
+    pod(volumes, "pb", "nb")
+    reconcile_nodes(volumes, "nb")
+    assert [message.rpartition(" ")[2] for _, _, message in volumes.events] == ["pa"]

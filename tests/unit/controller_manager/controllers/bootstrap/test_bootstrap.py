@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from mockube.client.cache.store import Change
 from mockube.client.kinds import CONFIG_MAPS, SECRETS
 from mockube.client.resources import Key
 from mockube.component_base.clock import SteppedClock
@@ -19,6 +20,7 @@ from tests.support.controllers.fake_api_server import FakeApiServer
 KUBECONFIG = "apiVersion: v1\nkind: Config\nclusters: []\n"
 SIGNATURE = "eyJhbGciOiJIUzI1NiIsImtpZCI6ImFiY2RlZiJ9..6noRUKYc6IcJatsCC4tJjBE6Jx8UClLwzsstr66SXaM"
 """By token abcdef of that content."""
+CONFIG_MAP = {"metadata": {"name": "cluster-info", "namespace": "kube-public"}}
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
@@ -108,3 +110,26 @@ def test_invalid_token_data_is_ignored():
     secret = token("abcdef")
     secret["data"]["expiration"] = "/w=="
     assert remaining_lifetime(secret, NOW) == timedelta()
+
+
+@pytest.mark.parametrize(
+    ("controller", "number", "change", "keys"),
+    [
+        (BOOTSTRAP_SIGNER, 0, Change(None, CONFIG_MAP), [CLUSTER_INFO]),
+        (BOOTSTRAP_SIGNER, 0, Change(None, {"metadata": {"name": "x", "namespace": "kube-public"}}), []),
+        (BOOTSTRAP_SIGNER, 1, Change(None, token("abcdef")), [CLUSTER_INFO]),
+        (BOOTSTRAP_SIGNER, 1, Change(token("abcdef"), None), [CLUSTER_INFO]),
+        (BOOTSTRAP_SIGNER, 1, Change(None, {**token("abcdef"), "type": "Opaque"}), []),
+        (TOKEN_CLEANER, 0, Change(None, token("abcdef")), [Key("kube-system", "bootstrap-token-abcdef")]),
+        (TOKEN_CLEANER, 0, Change(token("abcdef"), None), []),
+        (TOKEN_CLEANER, 0, Change(None, token("abcdef", namespace="default")), []),
+        (TOKEN_CLEANER, 0, Change(None, {**token("abcdef"), "type": "Opaque"}), []),
+    ],
+)
+def test_only_tokens_and_cluster_info_are_reconciled(controller, number, change, keys):
+    assert [*controller.watches[number].keys(None, change)] == keys
+
+
+def test_absent_token_is_ignored():
+    cluster = cluster_with_secrets(TOKEN_CLEANER)
+    assert cluster.reconcile(Key("kube-system", "bootstrap-token-abcdef")) == ([], None)

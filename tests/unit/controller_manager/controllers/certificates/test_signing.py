@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.randomness import SeededRandom, SystemRandom
 from mockube.apiserver.pki.issue import make_authority
+from mockube.client.cache.store import Change
 from mockube.client.kinds import CERTIFICATE_SIGNING_REQUESTS
 from mockube.client.queue.reconcile_loop import RequeueWithBackoff
 from mockube.client.resources import Key
@@ -48,7 +49,7 @@ OWN = authority()
 
 def cluster_with_request(spec, *conditions, own=OWN, **status):
     signers = dict.fromkeys(
-        ("kube-apiserver-client", "kube-apiserver-client-kubelet", "kubelet-serving"), own
+        ("kube-apiserver-client", "kube-apiserver-client-kubelet", "kubelet-serving", "legacy-unknown"), own
     )
     signer = CertificateSigner(
         authorities={f"kubernetes.io/{name}": lambda found=found: found for name, found in signers.items()},
@@ -104,6 +105,37 @@ def test_csr_is_signed_as_recorded(case):
 def test_other_csrs_are_ignored(conditions, signer):
     requests = cluster_with_request({**RECORDED[0]["spec"], "signerName": signer}, *conditions)
     assert requests.reconcile(KEY) == ([], None)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [{"type": "Failed", "status": "False"}, {"type": "Other"}, {"type": "Other", "status": "True"}],
+)
+def test_other_conditions_do_not_prevent_the_signature(condition):
+    requests = cluster_with_request(RECORDED[0]["spec"], APPROVED, condition)
+    requests.reconcile(KEY)
+    assert "certificate" in status_of(requests)
+
+
+def test_legacy_signer_checks_nothing():
+    spec = {**RECORDED[0]["spec"], "signerName": "kubernetes.io/legacy-unknown", "usages": ["any"]}
+    requests = cluster_with_request(spec, APPROVED)
+    requests.reconcile(KEY)
+    assert "certificate" in status_of(requests)
+
+
+def test_absent_csr_is_ignored():
+    requests = cluster_with_request(RECORDED[0]["spec"], APPROVED)
+    assert requests.reconcile(Key("", "absent")) == ([], None)
+
+
+def test_csrs_without_certificate_are_reconciled():
+    requests = cluster_with_request(RECORDED[0]["spec"])
+    (watch,) = requests.controller.watches
+    csr = requests.get(CERTIFICATE_SIGNING_REQUESTS, "c", "")
+    issued = {**csr, "status": {"certificate": "x"}}
+    for change, keys in ((Change(None, csr), [KEY]), (Change(csr, issued), []), (Change(csr, None), [])):
+        assert [*watch.keys(requests.caches(), change)] == keys
 
 
 def test_certificate_does_not_outlive_ca():

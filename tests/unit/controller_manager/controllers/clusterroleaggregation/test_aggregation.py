@@ -1,5 +1,6 @@
 from datetime import UTC, datetime
 
+from mockube.client.cache.store import Change
 from mockube.client.kinds import CLUSTER_ROLES
 from mockube.client.resources import Key
 from mockube.controller_manager.control.actions import EMPTY_PLAN
@@ -70,3 +71,27 @@ def test_deleted_role_is_not_created_again():
 
 def test_role_without_aggregation_rule_is_ignored():
     assert actions_for(role("sum", PODS), role("a", NODES, labels=TO_VIEW)) is EMPTY_PLAN
+
+
+def test_every_field_of_a_rule_is_copied_and_empty_ones_are_left_out():
+    whole = {
+        "verbs": ["get"],
+        "apiGroups": ["apps"],
+        "resources": ["deployments"],
+        "resourceNames": ["web"],
+        "nonResourceURLs": ["/healthz"],
+    }
+    selecting = role("sum", selectors=[{"matchLabels": TO_VIEW}])
+    assert rules(actions_for(selecting, role("a", whole | {"unknown": ["x"]}, labels=TO_VIEW))) == [whole]
+    assert rules(actions_for(selecting, role("a", PODS | {"resourceNames": []}, labels=TO_VIEW))) == [PODS]
+
+
+def test_absent_role_is_ignored():
+    assert actions_for(role("other")) is EMPTY_PLAN
+
+
+def test_each_change_concerns_all_aggregating_roles():
+    roles = (role("sum", selectors=[{"matchLabels": TO_VIEW}]), role("a", PODS, labels=TO_VIEW))
+    caches = FakeCaches({CLUSTER_ROLES: roles}, CLUSTER_ROLE_AGGREGATION.indexes)
+    (watch,) = CLUSTER_ROLE_AGGREGATION.watches
+    assert [*watch.keys(caches, Change(None, roles[1]))] == [Key("", "sum")]

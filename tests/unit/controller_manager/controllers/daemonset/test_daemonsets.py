@@ -10,7 +10,9 @@ from mockube.apimachinery.timestamps import format_time
 from mockube.client.cache.store import Change
 from mockube.client.kinds import CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS
 from mockube.client.resources import Key
+from mockube.controller_manager.control.actions import Remember
 from mockube.controller_manager.controllers.daemonset.controller import DAEMON_SET
+from mockube.controller_manager.controllers.daemonset.update import hash_of
 from tests.support.controllers.daemonsets import (
     ON_DELETE,
     DaemonSetHarness,
@@ -250,9 +252,117 @@ def test_node_maps_to_sets_that_start_or_end_there():
     assert _keys(daemons, Change(None, node)) == [KEY]
     daemons.settle()
     assert _keys(daemons, Change(None, node)) == []
+    assert _keys(daemons, Change(node, None)) == []
     assert _keys(daemons, Change(node, {**node, "status": {"conditions": []}})) == []
     tainted = {**node, "spec": {"taints": [{"key": "k", "effect": "NoExecute"}]}}
     assert _keys(daemons, Change(node, tainted)) == [KEY]
+    daemons.remove(PODS, meta.name(daemons.undeleted[0]))
+    assert _keys(daemons, Change(node, tainted)) == []
+    assert _keys(daemons, Change(tainted, node)) == [KEY]
+    assert _keys(daemons, Change(node, node)) == [], "what fits or not is the same"
+
+
+def test_node_maps_to_sets_whose_labels_it_gets():
+    daemons = DaemonSetHarness(nodes=1, template=template(nodeSelector={"disk": "ssd"}))
+    node = daemons.all(NODES)[0]
+    labelled = meta.with_labels(node, {"disk": "ssd"})
+    assert _keys(daemons, Change(None, node)) == []
+    assert _keys(daemons, Change(node, labelled)) == [KEY]
+
+
+@pytest.mark.parametrize(("count", "keys"), [(1, [KEY]), (0, [])])
+def test_node_with_a_pod_maps_to_sets_that_count_misscheduled_pods(count, keys):
+    daemons = DaemonSetHarness(nodes=1)
+    daemons.settle()
+    daemons.put(DAEMON_SETS, {**daemons.set, "status": {"numberMisscheduled": count}})
+    tainted = {**daemons.all(NODES)[0], "spec": {"taints": [{"key": "k", "effect": "NoSchedule"}]}}
+    assert _keys(daemons, Change(None, tainted)) == keys
+
+
+def test_absent_set_has_no_backoff():
+    daemons = DaemonSetHarness(nodes=1)
+    daemons.remove(DAEMON_SETS, "d")
+    assert daemons.plan(KEY).actions == (Remember(None),)
+
+
+def test_foreign_pods_are_adopted_before_any_is_created():
+    daemons = DaemonSetHarness(nodes=2)
+    labels = {"app": "d"}
+    daemons.add(
+        PODS,
+        {
+            "metadata": {"name": "orphan", "namespace": "default", "labels": labels},
+            "spec": {"nodeName": "n0"},
+        },
+    )
+    assert daemons.sync() == [("adopt", "pods")]
+    daemons.sync()
+    assert len(daemons.undeleted) == 2
+
+
+def test_status_of_a_set_without_nodes_has_required_counts():
+    daemons = DaemonSetHarness(nodes=0)
+    daemons.sync()
+    required = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
+    assert daemons.status == {**dict.fromkeys(required, 0), "observedGeneration": 1}
+
+
+def test_next_reconciliation_is_that_of_the_next_pod_that_becomes_available():
+    daemons = DaemonSetHarness(nodes=2, minReadySeconds=30)
+    daemons.sync()
+    first, second = daemons.undeleted
+    daemons.run(first)
+    daemons.clock.advance(20)
+    daemons.run(second)
+    daemons.sync()
+    assert daemons.plan(KEY).requeue_after == timedelta(seconds=10)
+    daemons.clock.advance(15)
+    assert daemons.plan(KEY).requeue_after == timedelta(seconds=15)
+    daemons.clock.advance(15)
+    daemons.sync()
+    assert daemons.plan(KEY).requeue_after is None
+
+
+def test_revisions_that_pods_have_are_not_deleted():
+    daemons = DaemonSetHarness(nodes=1, revisionHistoryLimit=0, updateStrategy=ON_DELETE)
+    daemons.settle()
+    daemons.release("a:2")
+    daemons.settle()
+    assert daemons.revisions == [1, 2], "the old pod has the first one"
+    daemons.remove(PODS, meta.name(daemons.undeleted[0]))
+    daemons.settle()
+    assert daemons.revisions == [2]
+
+
+def test_default_limit_of_revisions_is_ten():
+    daemons = DaemonSetHarness(nodes=1, revisionHistoryLimit=None)
+    for number in range(1, 14):
+        daemons.release(f"a:{number}")
+        daemons.settle()
+    assert daemons.revisions == [*range(3, 14)]
+
+
+def test_hash_of_a_revision_without_label_is_its_name():
+    assert hash_of({"metadata": {"name": "d-h"}}) == "d-h"
+    assert hash_of({"metadata": {"name": "d-h", "labels": {"controller-revision-hash": "h"}}}) == "h"
+
+
+def test_new_revision_has_no_empty_metadata():
+    daemons = DaemonSetHarness(nodes=0)
+    daemons.put(DAEMON_SETS, meta.with_metadata(daemons.set, annotations={}))
+    daemons.sync()
+    (revision,) = daemons.all(CONTROLLER_REVISIONS)
+    assert "annotations" not in revision["metadata"]
+
+
+def test_pods_of_a_merged_revision_that_have_its_hash_are_not_written():
+    daemons = DaemonSetHarness(nodes=1)
+    daemons.settle()
+    (revision,) = daemons.all(CONTROLLER_REVISIONS)
+    daemons.add(
+        CONTROLLER_REVISIONS, {**meta.with_metadata(revision, name="twin", uid="uid-twin"), "revision": 2}
+    )
+    assert daemons.sync() == [("delete", "controllerrevisions")]
 
 
 def test_terminated_deleting_pod_is_replaced():

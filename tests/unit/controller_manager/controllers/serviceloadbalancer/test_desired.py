@@ -49,6 +49,19 @@ def test_service_needs_load_balancer_or_cleanup(subject, wanted, cleanup):
         pytest.param(service(), service(ip="1.2.3.4", **OURS), False, id="own status write"),
         pytest.param(service(), service(annotations={"a": "b"}), True, id="an annotation"),
         pytest.param(service(), service(ports=[{"port": 80}]), True, id="a port"),
+        pytest.param(service(), service(loadBalancerSourceRanges=["10.0.0.0/8"]), True, id="source ranges"),
+        pytest.param(service(), service(sessionAffinity="ClientIP"), True, id="affinity"),
+        pytest.param(
+            service(), service(sessionAffinityConfig={"clientIP": {}}), True, id="affinity's timeout"
+        ),
+        pytest.param(service(), service(externalIPs=["1.2.3.4"]), True, id="external addresses"),
+        pytest.param(service(), service(externalTrafficPolicy="Local"), True, id="traffic policy"),
+        pytest.param(service(), service(healthCheckNodePort=30000), True, id="port of health checks"),
+        pytest.param(service(), service(ipFamilies=["IPv6"]), True, id="families"),
+        pytest.param(service(loadBalancerClass="a"), service(loadBalancerClass="b"), False, id="other class"),
+        pytest.param(
+            service("ClusterIP", **OURS), service("ClusterIP", **OURS), True, id="still to clean up"
+        ),
         pytest.param(service(), service(loadBalancerIP="1.2.3.4"), True, id="an address"),
         pytest.param(service(), service(selector={"a": "b"}), False, id="its pods"),
         pytest.param(service("NodePort"), service("ClusterIP"), False, id="other kinds"),

@@ -47,6 +47,7 @@ def test_requested_address_is_allocated(pool):
     with pytest.raises(AddressInUse, match="somewhere is not an IP address"):
         pool.allocate("b", "somewhere")
     assert "b" not in pool
+    assert pool.allocate("b", "198.18.0.1") == "198.18.0.1", "the first address of a is free"
 
 
 def test_smallest_ranges_reserve_no_address():
