@@ -6,7 +6,7 @@ import pytest
 
 from mockube.apimachinery import conditions, meta
 from mockube.apimachinery.feature_gates import FeatureGates
-from mockube.apimachinery.timestamps import format_time
+from mockube.apimachinery.timestamps import format_time, parse_time
 from mockube.client.cache.store import Change
 from mockube.client.kinds import PODS, RESOURCE_CLAIMS, RESOURCE_SLICES
 from mockube.client.podview import PodView
@@ -17,6 +17,8 @@ from mockube.controller_manager.control.actions import CompletedWrite, Delete, P
 from mockube.controller_manager.controllers.devicetainteviction.controller import (
     EvictionMetrics,
     device_taint_eviction,
+    end_of_toleration,
+    has_same_spec,
 )
 from tests.support.controllers.fake_api_server import FakeApiServer
 from tests.support.metric_samples import sample_value
@@ -153,3 +155,82 @@ def test_evictions_are_counted():
     deleted = CompletedWrite(Delete(resource=PODS, objects=()), KEY, None)
     evictions.observe(None, PlanResult(error=None, writes=(deleted,)), 0.0, SteppedClock().now())
     assert sample_value(registry, "device_taint_eviction_controller_pod_deletions_total") == 1
+
+
+PENDING = {**ALL, "tolerationSeconds": 60}
+
+
+@pytest.mark.parametrize("ending", [True, False], ids=["is being deleted", "gone"])
+def test_pending_eviction_of_deleted_pod_is_forgotten_without_event(ending):
+    pods = cluster_with_device(PENDING)
+    pods.reconcile(KEY)
+    if ending:
+        pods.change(PODS, "p", ("metadata", "deletionTimestamp"), "2030-01-01T00:00:00Z")
+    else:
+        pods.remove(PODS, "p")
+    pods.reconcile(KEY)
+    assert pods.plan(KEY).actions == ()
+    assert pods.events == []
+
+
+@pytest.mark.parametrize(
+    ("claims", "statuses", "expected"),
+    [
+        ([], [], False),
+        ([{"name": "c", "resourceClaimTemplateName": "t"}], [{"name": "c"}], False),
+        ([{"name": "c", "resourceClaimName": "absent"}], [], False),
+        (
+            [{"name": "a", "resourceClaimTemplateName": "t"}, {"name": "c", "resourceClaimName": "c"}],
+            [],
+            True,
+        ),
+    ],
+    ids=["no claim", "unneeded claim", "absent claim", "claim that is not created yet"],
+)
+def test_only_reserved_claims_evict(claims, statuses, expected):
+    pods = cluster_with_device()
+    pods.change(PODS, "p", ("spec", "resourceClaims"), claims)
+    pods.change(PODS, "p", ("status", "resourceClaimStatuses"), statuses)
+    pods.reconcile(KEY)
+    assert meta.is_deleting(pods.get(PODS, "p")) is expected
+
+
+SINCE = "2030-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "added", "seconds"),
+    [
+        ([], SINCE, 0),
+        ([], None, None),
+        ([ALL], SINCE, None),
+        ([PENDING], SINCE, 60),
+        ([PENDING], None, None),
+        ([{**ALL, "tolerationSeconds": -5}], SINCE, 0),
+        ([PENDING, ALL], SINCE, None),
+        ([PENDING, {**ALL, "tolerationSeconds": 30}], SINCE, 30),
+        ([{**PENDING, "effect": "NoSchedule"}], SINCE, 0),
+        ([{"operator": "Exists", "tolerationSeconds": 60}], SINCE, 0),
+        ([{**PENDING, "operator": "Equal", "key": "other"}], SINCE, 0),
+    ],
+)
+def test_toleration_ends_after_its_shortest_time(tolerations, added, seconds):
+    taint = {"key": "k", "effect": "NoExecute"} | ({"timeAdded": added} if added else {})
+    found = end_of_toleration({"tolerations": tolerations}, taint)
+    assert found == (None if seconds is None else parse_time(SINCE) + timedelta(seconds=seconds))
+
+
+RULE = {"spec": {"taint": {"key": "k"}}}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (Change(RULE, RULE), True),
+        (Change(RULE, {"spec": {}}), False),
+        (Change(None, RULE), False),
+        (Change(RULE, None), False),
+    ],
+)
+def test_update_of_the_status_is_no_change_of_the_spec(change, expected):
+    assert has_same_spec(change) is expected

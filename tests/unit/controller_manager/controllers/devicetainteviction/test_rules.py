@@ -111,6 +111,76 @@ def test_status_is_updated_once_in_ten_seconds():
     assert cluster.condition()[1] == "Completed"
 
 
+def with_rule_status(cluster, **condition):
+    present = {"type": "EvictionInProgress", "lastTransitionTime": format_time(cluster.server.clock.now())}
+    cluster.server.change(DEVICE_TAINT_RULES, "r", ("status",), {"conditions": [present | condition]}, "")
+    return cluster
+
+
+def test_status_of_another_generation_is_written_at_once():
+    cluster = Cluster(selector={})
+    generation = meta.generation(cluster.rule)
+    assert with_rule_status(cluster, observedGeneration=generation).plan().requeue_after is not None
+    assert with_rule_status(cluster, observedGeneration=generation + 1).plan().actions
+    assert with_rule_status(cluster).plan().actions
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        (("spec", "nodeName"), ""),
+        (("metadata", "deletionTimestamp"), "2030-01-01T00:00:00Z"),
+        (("metadata", "uid"), "another"),
+    ],
+    ids=["not bound", "being deleted", "not the pod of the reservation"],
+)
+def test_pod_that_is_not_evicted_is_not_counted(change):
+    cluster = Cluster(selector={})
+    cluster.server.change(PODS, "p", *change)
+    assert cluster.condition() == ("False", "NotStarted", "")
+
+
+def test_pod_with_a_device_that_the_rule_does_not_select_is_not_counted():
+    cluster = Cluster(selector={"device": "h"})
+    assert cluster.condition() == ("False", "NotStarted", "")
+    other = Cluster(effect="None", selector={"device": "h"})
+    assert other.condition()[2].startswith(
+        "1 published device selected. 0 allocated devices selected. 0 pods would be evicted in 0 different namespaces if"
+    )
+
+
+def test_devices_of_older_slices_are_not_published():
+    cluster = Cluster(effect="None", selector={})
+    spec = {"driver": "d", "pool": {"name": "p", "generation": 2}, "devices": [{"name": "g"}]}
+    cluster.server.add(RESOURCE_SLICES, {"metadata": {"name": "new"}, "spec": spec})
+    assert cluster.condition()[2].startswith("1 published device selected.")
+
+
+@pytest.mark.parametrize(
+    ("effect", "change", "rules"),
+    [
+        ("NoExecute", None, [RULE]),
+        ("NoSchedule", None, []),
+        ("NoExecute", (("spec", "nodeName"), ""), []),
+        ("NoExecute", (("spec", "resourceClaims"), []), []),
+    ],
+)
+def test_pod_maps_to_rules_that_evict_it(effect, change, rules):
+    cluster = Cluster(effect=effect, selector={})
+    if change:
+        cluster.server.change(PODS, "p", *change)
+    caches = cluster.server.caches()
+    of_pod = taint_rule_status(cluster.counts).watches[1].keys
+    assert [*of_pod(caches, Change(None, caches.of(PODS).get(*KEY)))] == rules
+
+
+def test_tolerated_rule_does_not_map_to_its_pod():
+    cluster = Cluster(FOREVER, selector={})
+    caches = cluster.server.caches()
+    of_pod = taint_rule_status(cluster.counts).watches[1].keys
+    assert [*of_pod(caches, Change(None, caches.of(PODS).get(*KEY)))] == []
+
+
 def test_changes_map_to_rules_and_pods():
     cluster = Cluster(selector={})
     caches = cluster.server.caches()
@@ -118,6 +188,7 @@ def test_changes_map_to_rules_and_pods():
     changed = {**cluster.rule, "status": {"conditions": []}}
     assert [*of_rule(caches, Change(None, cluster.rule))] == [RULE]
     assert [*of_rule(caches, Change(cluster.rule, changed))] == []
+    assert [*of_rule(caches, Change(cluster.rule, None))] == []
     assert [*of_pod(caches, Change(None, caches.of(PODS).get(*KEY)))] == [RULE]
     assert [*of_claim(caches, Change(None, cluster.server.get(RESOURCE_CLAIMS, "c")))] == [RULE]
     of_taint_rule = device_taint_eviction(FeatureGates()).watches[-1].keys

@@ -279,3 +279,64 @@ def test_disruption_target_of_kubelet_is_not_cleared():
     targeted(guarded, reason="TerminationByKubelet")
     guarded.clock.advance(600)
     assert guarded.reconcile(key) == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("condition", "pod", "expected"),
+    [
+        ({}, {}, True),
+        (None, {}, False),
+        ({"status": "False"}, {}, False),
+        ({"reason": "TerminationByKubelet"}, {}, False),
+        ({"lastTransitionTime": None}, {}, False),
+        ({}, {"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}}, False),
+        ({}, {"phase": "Failed"}, False),
+    ],
+    ids=["stale", "none", "false", "by the kubelet", "undated", "being deleted", "ended"],
+)
+def test_pod_with_a_true_condition_is_reconciled(condition, pod, expected):
+    present = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": "2030-01-01T00:00:00Z"}
+    listed = [] if condition is None else [present | condition]
+    metadata = {"name": "a", "namespace": "default", **pod.get("metadata", {})}
+    view = PodView.of(
+        {"metadata": metadata, "status": {"phase": pod.get("phase", "Running"), "conditions": listed}}
+    )
+    (watch,) = STALE_POD_DISRUPTION.watches
+    assert [*watch.keys(None, Change(None, view))] == ([view.key] if expected else [])
+    assert [*watch.keys(None, Change(view, None))] == []
+    guarded = DisruptionHarness(STALE_POD_DISRUPTION)
+    guarded.add(kinds.PODS, view.object)
+    guarded.clock.advance(600)
+    assert bool(guarded.plan(view.key).actions) is expected
+
+
+def test_pods_with_other_labels_do_not_count():
+    guarded = DisruptionHarness(minAvailable=1)
+    guarded.pod("a")
+    guarded.add(
+        kinds.PODS, {"metadata": {"name": "b", "namespace": "default", "labels": {"app": "x"}}, "spec": {}}
+    )
+    assert guarded.counts() == [1, 1, 1, 0]
+
+
+def test_replaced_controller_is_not_the_one_of_its_former_pods():
+    guarded = DisruptionHarness(maxUnavailable=1)
+    guarded.pods(guarded.owner(kinds.STATEFUL_SETS, "web", 4), 1)
+    guarded.change(kinds.STATEFUL_SETS, "web", ("metadata", "uid"), "another")
+    guarded.reconcile(GUARD)
+    assert guarded.condition() == ("False", "SyncFailed", 'found no controllers for pod "web-0"')
+
+
+def test_missing_replica_set_cannot_be_counted():
+    guarded = DisruptionHarness(maxUnavailable=1)
+    guarded.pods(guarded.owner(kinds.REPLICA_SETS, "web", 4), 1)
+    guarded.remove(kinds.REPLICA_SETS, "web")
+    guarded.reconcile(GUARD)
+    assert guarded.condition() == ("False", "SyncFailed", 'found no controllers for pod "web-0"')
+
+
+def test_new_and_deleted_owner_with_a_scale_concerns_its_budgets():
+    guarded = DisruptionHarness()
+    owner = guarded.owner(kinds.STATEFUL_SETS, "web", 1)
+    assert keys(guarded, kinds.STATEFUL_SETS, None, owner) == {GUARD}
+    assert keys(guarded, kinds.STATEFUL_SETS, owner, None) == {GUARD}
