@@ -9,7 +9,11 @@ from mockube.controller_manager import catalog
 from mockube.controller_manager.controllers.certificates.signing import csr_signing_controller
 from mockube.controller_manager.controllers.devicetainteviction.controller import device_taint_eviction
 from mockube.controller_manager.controllers.devicetainteviction.rules import EvictionCounts, taint_rule_status
-from mockube.controller_manager.controllers.resourceclaim.controller import claim_key, pod_key, resource_claims
+from mockube.controller_manager.controllers.resourceclaim.controller import (
+    claim_key,
+    pod_key,
+    resource_claims,
+)
 from tests.support.controllers.fake_api_server import FakeApiServer
 
 ABSENT = Key("default", "absent")
