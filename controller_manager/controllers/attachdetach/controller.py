@@ -158,7 +158,7 @@ def _success_events(volume: NeededVolume) -> Iterator[RecordEvent]:
 def _nodes_of_pod(_: Caches, change: Change) -> Iterable[Key]:
     old, new = change
     node_names = {pod.node for pod in (old, new) if pod is not None and pod.node}
-    if not node_names or not any(True for _claim in indexes.claims_of_pod(change.last_known)):
+    if not any(True for _claim in indexes.claims_of_pod(change.last_known)):
         return ()
     is_same = (
         old is not None

@@ -42,13 +42,13 @@ def mirror_changes(endpoints: ReadOnlyTree, present: Iterable[ReadOnlyTree], gro
         slices[endpoint_slice["addressType"], ports_of(endpoint_slice)].append(endpoint_slice)
     changes = SliceChanges()
     for key, desired in groups.items():
-        mirrored, *surplus = slices.pop(key, [None])
-        changes.delete += [endpoint_slice for endpoint_slice in surplus if endpoint_slice is not None]
-        if mirrored is None:
+        same = slices.pop(key, [])
+        changes.delete += same[1:]
+        if not same:
             changes.create.append(_new_slice(endpoints, key, desired.values()))
-        elif not _is_up_to_date(mirrored, endpoints, desired):
+        elif not _is_up_to_date(same[0], endpoints, desired):
             body = meta.with_metadata(_new_slice(endpoints, key, desired.values()), generateName=None)
-            changes.update.append(_in_place_of(mirrored, body))
+            changes.update.append(_in_place_of(same[0], body))
     changes.delete += [endpoint_slice for unwanted in slices.values() for endpoint_slice in unwanted]
     return _reuse_slices(changes)
 

@@ -162,3 +162,100 @@ def test_unmirrored_endpoints_have_no_slices(mirrored, service):
     assert planned_actions(mirrored, service=service) == ()
     (delete,) = planned_actions(mirrored, created_slices(planned_actions(endpoints("10.1.1.1"))), service)
     assert isinstance(delete, Delete)
+
+
+def test_second_slice_of_equal_ports_is_deleted():
+    mirrored = endpoints("10.1.1.1")
+    (slice_,) = created_slices(planned_actions(mirrored))
+    twin = {**slice_, "metadata": slice_["metadata"] | {"name": "twin", "uid": "uid-twin"}}
+    (delete,) = planned_actions(mirrored, [slice_, twin])
+    assert [ref.key.name for ref in delete.objects] == ["twin"]
+
+
+def test_slice_of_other_ports_is_reused_within_its_family():
+    slices = created_slices(planned_actions(endpoints("10.1.1.1", "fd00::1")))
+    other = endpoints("fd00::1")
+    other["subsets"][0]["ports"] = [{"name": "https", "port": 443, "protocol": "TCP"}]
+    update, delete = planned_actions(other, slices)
+    assert (update.body["metadata"]["name"], update.body["addressType"]) == ("web-1", "IPv6")
+    assert update.body["ports"][0]["port"] == 443
+    assert [ref.key.name for ref in delete.objects] == ["web-0"]
+
+
+def test_slice_of_another_family_is_not_reused():
+    slices = created_slices(planned_actions(endpoints("10.1.1.1")))
+    create, delete = planned_actions(endpoints("fd00::1"), slices)
+    assert isinstance(create, Create)
+    assert isinstance(delete, Delete)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"nodeName": "n"},
+        {"hostname": "h"},
+        {"targetRef": {"kind": "Pod", "name": "p", "namespace": "default"}},
+    ],
+)
+def test_changed_field_of_an_address_updates_the_mirror(change):
+    slices = created_slices(planned_actions(endpoints("10.1.1.1")))
+    changed = endpoints()
+    changed["subsets"][0]["addresses"] = [{"ip": "10.1.1.1", **change}]
+    (update,) = planned_actions(changed, slices)
+    assert update.body["endpoints"] == [{"addresses": ["10.1.1.1"], "conditions": {"ready": True}, **change}]
+
+
+def test_address_that_becomes_ready_updates_the_mirror():
+    slices = created_slices(planned_actions(endpoints(waiting=["10.1.1.1"])))
+    (update,) = planned_actions(endpoints("10.1.1.1"), slices)
+    assert update.body["endpoints"][0]["conditions"] == {"ready": True}
+
+
+def test_version_of_the_target_does_not_update_the_mirror():
+    mirrored = endpoints()
+    target = {"kind": "Pod", "name": "p", "namespace": "default", "uid": "u", "resourceVersion": "1"}
+    mirrored["subsets"][0]["addresses"] = [{"ip": "10.1.1.1", "targetRef": target}]
+    slices = created_slices(planned_actions(mirrored))
+    mirrored["subsets"][0]["addresses"] = [
+        {"ip": "10.1.1.1", "targetRef": {**target, "resourceVersion": "2"}}
+    ]
+    assert planned_actions(mirrored, slices) == ()
+
+
+def test_address_is_ready_if_each_subset_says_so():
+    mirrored = endpoints("10.1.1.1", waiting=["10.1.1.1"])
+    (slice_,) = created_slices(planned_actions(mirrored))
+    assert [each["conditions"]["ready"] for each in slice_["endpoints"]] == [False]
+
+
+def test_ready_addresses_are_first_and_sorted():
+    (slice_,) = created_slices(planned_actions(endpoints("10.1.1.9", "10.1.1.4", waiting=["10.1.1.1"])))
+    assert [each["addresses"][0] for each in slice_["endpoints"]] == ["10.1.1.4", "10.1.1.9", "10.1.1.1"]
+
+
+def test_own_annotations_of_endpoints_are_not_mirrored():
+    own = {
+        "endpoints.kubernetes.io/last-change-trigger-time": "2030-01-01T00:00:00Z",
+        "kubectl.kubernetes.io/last-applied-configuration": "{}",
+    }
+    mirrored = endpoints("10.1.1.1", annotations={**own, "a": "b"})
+    (slice_,) = created_slices(planned_actions(mirrored))
+    assert slice_["metadata"]["annotations"] == {"a": "b"}
+    assert planned_actions(mirrored, [slice_]) == ()
+
+
+@pytest.mark.parametrize(
+    ("owner", "expected"),
+    [
+        ({}, False),
+        ({"uid": "former"}, True),
+        ({"uid": "x", "name": "api"}, False),
+        ({"uid": "x", "kind": "Service"}, False),
+    ],
+)
+def test_slice_of_deleted_endpoints_of_the_same_name_is_updated(owner, expected):
+    mirrored = endpoints("10.1.1.1")
+    (slice_,) = created_slices(planned_actions(mirrored))
+    (reference,) = slice_["metadata"]["ownerReferences"]
+    slice_["metadata"]["ownerReferences"] = [reference | owner]
+    assert bool(planned_actions(mirrored, [slice_])) is expected

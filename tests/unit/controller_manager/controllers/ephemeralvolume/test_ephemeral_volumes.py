@@ -1,5 +1,7 @@
 """Claims for ephemeral volumes of pods."""
 
+import pytest
+
 from mockube.apimachinery import meta
 from mockube.client.cache.store import Change
 from mockube.client.kinds import PERSISTENT_VOLUME_CLAIMS, PODS
@@ -69,3 +71,40 @@ def test_deleted_foreign_claim_is_replaced_by_pods_own():
     assert set(of_claim(shown.caches(), Change(foreign, None))) == {APP}
     other = {"metadata": {"name": "app-x", "namespace": "default"}, "spec": {}}
     assert set(of_claim(shown.caches(), Change(other, None))) == set()
+
+
+def pod_with(*volumes, **metadata):
+    named = {"name": "app", "namespace": "default", "uid": "u", **metadata}
+    return {"metadata": named, "spec": {"volumes": [*volumes]}}
+
+
+TMP = {"name": "tmp", "ephemeral": {"volumeClaimTemplate": TEMPLATE}}
+BY_CLAIM_NAME = {"name": "tmp", "persistentVolumeClaim": {"claimName": "app-tmp"}}
+ENDING = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        (pod_with(TMP), {APP}),
+        (pod_with(TMP, **ENDING), set()),
+        (pod_with({"name": "x", "emptyDir": {}}), set()),
+        (pod_with(BY_CLAIM_NAME), set()),
+    ],
+)
+def test_pod_with_ephemeral_volume_is_reconciled(pod, expected):
+    server = FakeApiServer(EPHEMERAL_VOLUME, SteppedClock())
+    server.add(PODS, pod)
+    of_pod, of_claim = (watch.keys for watch in EPHEMERAL_VOLUME.watches)
+    claim = {"metadata": {"name": "app-tmp", "namespace": "default"}}
+    assert {*of_pod(None, Change(None, PodView.of(pod)))} == expected
+    assert {*of_claim(server.caches(), Change(claim, None))} == expected
+
+
+def test_claim_has_no_empty_metadata():
+    server = FakeApiServer(EPHEMERAL_VOLUME, SteppedClock())
+    server.add(PODS, pod_with({"name": "tmp", "ephemeral": {}}))
+    (action,) = server.plan(APP).actions
+    (body,) = action.bodies
+    assert body["metadata"].keys() == {"name", "namespace", "ownerReferences"}
+    assert body["spec"] == {}
