@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct, field
@@ -88,14 +88,6 @@ class PortBehavior(Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     """What a server of another protocol replies to a text of its client."""
     grpc_health: Mapping[str, str] | None = None
     """The statuses of the services in its gRPC health service, such as `"": SERVING`; None for a server without it."""
-    handled_by: Literal["", "netexec", "guestbook", "nettest", "no-snat-test", "php-guestbook"] = ""
-    """The program whose own rules answer the requests of clients, such as netexec; probes are answered by the routes."""
-    redis_hosts: tuple[str, ...] = ()
-    """The hosts of the servers of Redis that it contacts: php-guestbook writes to the first one and reads from the second one; a server
-    of Redis without a command of its pod has the keys of the first one.
-    """
-    override: str = ""
-    """The path that such a program answers in place of each other one."""
     served_by: tuple[str, ...] = ()
     """The programs that serve the port, of an image with several servers; empty for all of them."""
     options: tuple[str, ...] = ()

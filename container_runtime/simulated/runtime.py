@@ -284,8 +284,6 @@ class SimulatedRuntime:
         self._responses.configured.network = self._network.caller
         self._responses.configured.write_log = self._write_log
         self._responses.databases.network = self._network.caller
-        self._responses.php_guestbook.network = self._network.caller
-        self._responses.php_guestbook.write_log = self._write_log
         self._configured = ConfiguredContainers(
             images, self._servers, self._responses, self._write_log, self._note_unknown
         )

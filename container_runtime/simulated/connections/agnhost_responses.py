@@ -25,7 +25,7 @@ from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.network.calls import NetworkCaller
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.servers.http_paths import route_of, sniffed_type
-from mockube.container_runtime.simulated.servers.server_programs import option
+from mockube.container_runtime.simulated.servers.server_programs import AgnhostPort, option
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.network_programs.agnhost_clients import log_line
 
@@ -142,7 +142,7 @@ class AgnhostResponses:
         self,
         pod: ReadOnlyTree,
         container: ReadOnlyTree,
-        behavior: PortBehavior,
+        behavior: AgnhostPort,
         port: int,
         request: ReceivedRequest,
     ) -> HttpAnswer:
@@ -157,7 +157,7 @@ class AgnhostResponses:
             pod=pod, container=container, behavior=behavior, port=port, request=request, query=query,
             form={**query, **_form_of(request)},
         )  # fmt: skip
-        handlers = self._handlers[behavior.handled_by]
+        handlers = self._handlers[behavior.subcommand]
         handler = handlers.get(path) or handlers.get("/")
         return await handler(exchange) if handler is not None else _error("404 page not found", 404)
 
@@ -171,7 +171,7 @@ class AgnhostResponses:
         client: str,
     ) -> bytes:
         """Return the datagram with which netexec answers one, or the only one that another server sends; empty if it sends none."""
-        if behavior.handled_by != "netexec":
+        if not isinstance(behavior, AgnhostPort):
             received = ReceivedRequest(method="", path="", client=client)
             return (
                 placeholder_text(behavior.routes[0].body, pod, received).encode() if behavior.routes else b""

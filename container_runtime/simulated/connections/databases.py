@@ -27,7 +27,7 @@ from mockube.container_runtime.simulated.shell.network_programs.redis_protocol i
 from mockube.network.view import ClusterView
 
 from .port_answers import OpenPort, running_containers
-from .redis_client import REDIS, ask_redis, redis_host
+from .redis_client import REDIS, ask_redis
 
 _MAX_SERVERS: Final = 200
 """The servers of Redis whose keys are in memory; the least recently used one is dropped first."""
@@ -129,8 +129,8 @@ class Databases:
             return
         files = await self._files.file_system(pod, container)
         address = (pod.get("status") or {}).get("podIP") or ""
-        answer = await ask_redis(self.network(pod), files, *server.leader, server.sync_request(address))
-        server.synchronize(answer.data, self._clock.now().timestamp())
+        data = await ask_redis(self.network(pod), files, *server.leader, server.sync_request(address))
+        server.synchronize(data, self._clock.now().timestamp())
 
     async def _find_replicas(self, server: RedisServer) -> None:
         """Let all replicas of the cluster ask their leaders for keys, so that this server knows its own."""
@@ -168,13 +168,11 @@ class Databases:
     async def _parameters_of_redis(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, str]:
         """Return what the image, the configuration file and the options of a server set."""
         command = [*(container.get("command") or ()), *(container.get("args") or ())]
-        leader = "" if command else _leader_of_image(self._images, container)
         reads_variables = _reads_variables(self._images, container)
-        if not (command or leader or reads_variables):
+        if not (command or reads_variables):
             return {}
         variables = await self._variables(pod, container)
-        found = {"replicaof": f"{redis_host(leader, variables)} 6379"} if leader else {}
-        found |= parameters_of_variables(variables) if reads_variables else {}
+        found = parameters_of_variables(variables) if reads_variables else {}
         words = words_of_server(expand_references(command, variables), variables)
         paths = [word for word in words if word.endswith(".conf")]
         if paths:
@@ -220,13 +218,6 @@ def _reads_variables(images: ImageTable, container: ReadOnlyTree) -> bool:
     """Return whether the image of a server of Redis has an entrypoint that configures it by variables."""
     image = images.behavior_of(container)
     return image is not None and any("PASSWORD" in name for each in image.requires for name in each.one_of)
-
-
-def _leader_of_image(images: ImageTable, container: ReadOnlyTree) -> str:
-    """Return the host whose keys the server of an image has by default; "" if it has its own."""
-    image = images.behavior_of(container)
-    ports = () if image is None else image.ports.values()
-    return next((host for port in ports for host in port.redis_hosts), "")
 
 
 def _asks_for_replicas(data: bytes) -> bool:

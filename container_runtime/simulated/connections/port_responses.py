@@ -23,6 +23,7 @@ from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.servers.http_paths import KindOfFile, served_file
 from mockube.container_runtime.simulated.servers.live_probes import may_be_of_image
 from mockube.container_runtime.simulated.servers.running_servers import RunningServers
+from mockube.container_runtime.simulated.servers.server_programs import AgnhostPort
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 from mockube.network.ingress import (
     NGINX,
@@ -40,12 +41,10 @@ from .configured_responses import ConfiguredResponses
 from .connection_limits import OpenConnections
 from .databases import Databases
 from .listening_sockets import listening_sockets
-from .php_guestbook import PhpGuestbook
 from .port_answers import HttpAnswer, OpenPort, ReceivedRequest
 from .port_listeners import PortListeners
 from .redis_client import REDIS
 
-PHP_GUESTBOOK: Final = "php-guestbook"
 _MAX_FORWARDS: Final = 4
 """The number of Ingress controllers behind each other."""
 
@@ -74,7 +73,6 @@ class PortResponses:
         """Returns what a pod shows to Prometheus; set by the run-time, whose network needs the responses."""
         self.configured = ConfiguredResponses(files, clock)
         self.agnhost = AgnhostResponses(records, files, clock)
-        self.php_guestbook = PhpGuestbook(files, clock)
         self.databases = Databases(records, images, files, clock, view)
         self.connections = OpenConnections(records, clock)
         self.listeners = PortListeners(clock)
@@ -160,14 +158,11 @@ class PortResponses:
             time=f"{now:%Y-%m-%d %H:%M:%S.%f} +0000 UTC",
             metrics=self.metrics(pod),
         )
-        answer = None
-        if behavior.handled_by == PHP_GUESTBOOK:
-            answer = await self.php_guestbook.respond(pod, container, behavior, request)
-        elif behavior.handled_by:
+        if isinstance(behavior, AgnhostPort):
             restarts = (container_status(pod, container["name"]) or {}).get("restartCount") or 0
             request = replace(request, run=(meta.uid(pod), container["name"], restarts))
             return await self.agnhost.respond(pod, container, behavior, port, request)
-        answer = answer or port_answers.fixed_answer(pod, port, opened, request)
+        answer = port_answers.fixed_answer(pod, port, opened, request)
         answer = answer or await self._answer(pod, opened, request, forwards)
         self._access_logs.note(pod, container, behavior, request, answer)
         return answer

@@ -27,13 +27,7 @@ def unread_configuration(images: ImageTable, pod: ReadOnlyTree, container: ReadO
     container of another image writes does so at the paths that the table of images names.
     """
     image = images.behavior_of(container)
-    if (
-        image is None
-        or not serves(images, container)
-        or any(port.handled_by for port in image.ports.values())
-    ):
-        return ""
-    if runs_script(pod, container):
+    if image is None or not serves(images, container) or runs_script(pod, container):
         return ""
     read = _read_places(container, image)
     places = () if read is None or read else image.configuration

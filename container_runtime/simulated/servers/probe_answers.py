@@ -12,7 +12,7 @@ from mockube.container_runtime.port_probe import REFUSED, PortAnswer, PortProbe
 
 from .http_paths import KindOfFile, location_of, route_of, served_file, status_of
 from .listeners import listeners_of, overlaps
-from .server_programs import ACTIONS
+from .server_programs import ACTIONS, AgnhostPort
 
 _GRPC: Final = "grpc"
 _SETTINGS: Final = "\0\0\x06\x04\0\0\0\0\0\0\x05\0\0@\0"
@@ -73,7 +73,7 @@ def server_of_files(
 def handled_server_on(images: ImageTable, pod: ReadOnlyTree, port: int) -> ReadOnlyTree | None:
     """Return the container whose program has rules of its own for the requests to a port; None if none has."""
     server = _server_on(images, pod, port)
-    return server[0] if server is not None and server[1].handled_by else None
+    return server[0] if server is not None and isinstance(server[1], AgnhostPort) else None
 
 
 def _server_on(images: ImageTable, pod: ReadOnlyTree, port: int) -> tuple[ReadOnlyTree, PortBehavior] | None:
@@ -130,7 +130,7 @@ def answer_of(
     route = route_of(behavior, request.path, elapsed)
     if route is not None:
         location = location_of(route, request.path)
-        if behavior.handled_by and route.path in ACTIONS:
+        if isinstance(behavior, AgnhostPort) and route.path in ACTIONS:
             unknown = f"the path {route.path} on port {request.port} of the image {container.get('image')}"
             return replace(answer, unknown=unknown)
         status = status_of(route, request.path)

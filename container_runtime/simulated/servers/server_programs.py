@@ -12,6 +12,15 @@ from mockube.container_runtime.images.table import MAX_PORT, HttpRoute, PortBeha
 
 from .http_paths import sniffed_type
 
+
+class AgnhostPort(PortBehavior, frozen=True, kw_only=True):
+    """A port at which a server of agnhost answers the requests of clients by rules of its own; its routes answer probes."""
+
+    subcommand: str
+    override: str = ""
+    """The path that it answers in place of each other one."""
+
+
 Behaviors = Mapping[int, PortBehavior | None]
 """What a server does on each of its ports; None if nobody knows."""
 Environment = Mapping[str, str]
@@ -147,8 +156,8 @@ def _http(*routes: HttpRoute) -> PortBehavior:
 _HOSTNAME: Final = _http(HttpRoute(body="$(hostname)"))
 ACTIONS: Final = ("/dial", "/exit", "/shell", "/shutdown", "/upload")
 """The paths of netexec whose responses depend on what they do."""
-_NETEXEC: Final = PortBehavior(
-    handled_by="netexec",
+_NETEXEC: Final = AgnhostPort(
+    subcommand="netexec",
     only_routes=True,
     routes=(
         _get("/hostname", "$(hostname)"),
@@ -168,21 +177,21 @@ _LIVENESS: Final = _http(
     _get("/healthz", "ok"),
     _get("/redirect", status=302, location="$(loc)"),
 )
-_GUESTBOOK: Final = PortBehavior(
-    handled_by="guestbook",
+_GUESTBOOK: Final = AgnhostPort(
+    subcommand="guestbook",
     only_routes=True,
     routes=tuple(
         HttpRoute(path=f"/{name}", exact=True, status=status)
         for name, status in (("register", 200), ("get", 200), ("set", 400), ("guestbook", 400))
     ),
 )
-_NETTEST: Final = PortBehavior(
-    handled_by="nettest",
+_NETTEST: Final = AgnhostPort(
+    subcommand="nettest",
     only_routes=True,
     routes=(_get("/read"), _get("/write"), _get("/status", status=501), _get("/quit")),
 )
-_NO_SNAT_TEST: Final = PortBehavior(
-    handled_by="no-snat-test",
+_NO_SNAT_TEST: Final = AgnhostPort(
+    subcommand="no-snat-test",
     only_routes=True,
     routes=(_get("/whoami", "$(client)"), _get("/checknosnat", status=500)),
 )
@@ -247,7 +256,7 @@ def _agnhost_datagrams(arguments: Sequence[str], environment: Environment) -> Ma
             (sctp, option(arguments, "--sctp-port")),
         ):
             if text and (number := port_number(text)) is not None:
-                ports[number] = PortBehavior(speaks=_DATAGRAMS, handled_by="netexec")
+                ports[number] = AgnhostPort(speaks=_DATAGRAMS, subcommand="netexec")
     elif name == "porter":
         for variable, value in environment.items():
             match = re.fullmatch(r"SERVE_(UDP|SCTP)_PORT_(\d+)", variable)

@@ -319,6 +319,8 @@ SERVERS = (
     "haproxytech/haproxy-alpine:3.2",
     "envoyproxy/envoy:v1.34.0",
     "quay.io/keycloak/keycloak:26.0",
+    "us-docker.pkg.dev/google-samples/containers/gke/gb-frontend:v5",
+    "gcr.io/google_samples/gb-redisslave:v3",
 )
 """Images of the table without logs and ports: their programs are known by name, and not simulated."""
 BROKEN = References(config_maps={"m": {"data": {"haproxy.cfg": "defalts\n", "envoy.yaml": "foo: 1\n"}}})

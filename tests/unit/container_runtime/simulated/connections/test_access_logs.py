@@ -67,11 +67,6 @@ def lines_of(source, clock):
             ['10.244.0.6 - - [01/Jan/2030:00:00:00 +0000] "GET /a?b HTTP/1.1" 200 0 "-" "curl/8"\n'],
         ),
         (
-            IMAGES.behavior_of_image("google-samples/gb-frontend").ports[80],
-            HttpAnswer(status=404, body=b"no"),
-            ['10.244.0.6 - - [01/Jan/2030:00:00:00 +0000] "GET /a?b HTTP/1.1" 404 2 "-" "curl/8"\n'],
-        ),
-        (
             IMAGES.behavior_of_image("httpd").ports[80],
             HttpAnswer(status=304),
             ['10.244.0.6 - - [01/Jan/2030:00:00:00 +0000] "GET /a?b HTTP/1.1" 304 -\n'],
