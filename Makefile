@@ -38,7 +38,7 @@ check: environment ## Check format, style and types, and run the quick unit test
 	@"$(MAKE)" --no-print-directory -j2 unit lint types
 
 unit: environment # The unit tests that take milliseconds; the tests of properties try a third of the cases
-	@HYPOTHESIS_PROFILE=dev $(PYTEST) --workers auto --tier check -q tests/unit tests/packs/*/unit tests/contract/container_runtime $(ARGS)
+	@HYPOTHESIS_PROFILE=dev $(PYTEST) --workers auto --tier check -q tests/unit tests/packs/*/unit tests/extras/*/unit tests/contract/container_runtime $(ARGS)
 
 test: environment ## Run the tests that need Python only: before you propose a change
 	@$(PYTEST) --workers auto $(ARGS)
@@ -177,7 +177,7 @@ fidelity: environment ## Generate the pages of docs/fidelity/ from their YAML fi
 LOCK = "$(BIN)/uv" pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --universal --python-version 3.11
 
 lock: environment ## Generate requirements/ from pyproject.toml; ARGS=--upgrade for newer versions
-	@$(LOCK) --group dev --all-extras pyproject.toml -o requirements/dev.txt $(ARGS)
+	@$(LOCK) --group dev --extra tracing pyproject.toml -o requirements/dev.txt $(ARGS)
 	@$(LOCK) --constraint requirements/dev.txt pyproject.toml -o requirements/run.txt
 	@$(LOCK) --constraint requirements/dev.txt --group build -o requirements/build.txt
 	@"$(MAKE)" --no-print-directory environment

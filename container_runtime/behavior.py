@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from .extras import missing_distribution
 from .load import NO_LOAD, RunLoad
 
 TERM: Final = 15
@@ -93,7 +94,11 @@ def has_open_input(container: Mapping[str, Any]) -> bool:
 def name_unknown(container: Mapping[str, Any], name: str, *, has_script: bool) -> str:
     """Return the name of a program that is not simulated: the image's own if the container has only arguments for it, as is an option."""
     has_command = has_script or bool(container.get("command"))
-    if not has_command and (name.startswith("-") or name in (container.get("args") or ())[:1]):
+    if (
+        not has_command
+        and not missing_distribution(name)
+        and (name.startswith("-") or name in (container.get("args") or ())[:1])
+    ):
         return f"the image {container.get('image')}"
     return name
 
@@ -131,7 +136,9 @@ def not_simulated(container: Mapping[str, Any], program: str, end: str) -> str:
     image = f"the image {container.get('image')}"
     names_image = " the image " in f" {program}"
     subject = f"{program} of {image}" if program and not names_image else program or image
-    return f"{subject} is not simulated: {end}"
+    distribution = missing_distribution(program)
+    hint = f" without {distribution}, which pip installs" if distribution else ""
+    return f"{subject} is not simulated{hint}: {end}"
 
 
 WAITS: Final = "the container waits until it is"

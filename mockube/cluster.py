@@ -60,7 +60,7 @@ class Cluster(Handle, BlockingClients, ObjectMethods):
     `flags` are more flags of the API server, and `manager_flags` of the controller manager. `webhook_services` maps
     Services of webhooks and APIServices to addresses, as `{"NAMESPACE/NAME": "HOST:PORT"}`, if they run outside of the
     cluster. `images` maps images to local commands, as a map or the path of a YAML file: containers with these images
-    run as local processes. `unknown_programs` is what becomes of programs of simulated containers that are not simulated, as of
+    run as local processes; a map whose entries all have `names` describes images of simulated containers. `unknown_programs` is what becomes of programs of simulated containers that are not simulated, as of
     `--unknown-programs`. `scheduler_plugins` are filters and scores of your own, subclasses of `SchedulerPlugin`.
     `profile="kubeadm"` adds what a cluster of kubeadm has, with `control_planes` nodes: static pods, kube-proxy, CoreDNS.
     `seed` makes runs the same: names, uids, addresses, times and the order of all changes. The clock of such a cluster begins at the

@@ -23,7 +23,7 @@ fail() {
 state() {
     printf '%s\n' "PYTHON=$PYTHON" "$VENV" "$(pwd -P)"
     {
-        sed '/^\[tool\./,$d' pyproject.toml
+        for file in pyproject.toml extras/*/pyproject.toml; do sed '/^\[tool\./,$d' "$file"; done
         cat requirements/run.txt requirements/build.txt tools/setup.sh
         if [ "$1" = dev ]; then cat requirements/dev.txt; fi
     } | cksum
@@ -77,6 +77,9 @@ run_pip() {
     fi
 }
 
+# The extras are installed for their entry points: they are imported from the checkout.
+editable_extras() { for folder in extras/*/; do printf -- '-e %s\n' "./$folder"; done; }
+
 create_with_uv() { uv venv --quiet --python "$python" "$VENV"; }
 
 create_with_pip() {
@@ -100,7 +103,7 @@ install_run() {
     say "Making $VENV with $installer; this happens once, and again when requirements/ changes …"
     "create_with_$installer"
     install --require-hashes -r requirements/run.txt -r requirements/build.txt
-    install --no-build-isolation -e .
+    install --no-build-isolation -e . $(editable_extras)
 }
 
 install_dev() {
@@ -112,7 +115,7 @@ install_dev() {
 compile_all() {
     [ -n "${PYTHONDONTWRITEBYTECODE:-}" ] || return 0
     set -- "$VENV/lib"
-    if [ -w . ]; then set -- "$@" apimachinery apiserver client component_base container_runtime controller_manager etcd kubelet mockube packs publisher scheduler; fi
+    if [ -w . ]; then set -- "$@" apimachinery apiserver client component_base container_runtime controller_manager etcd explanations extras kubelet mockube network packs publisher scheduler; fi
     "$VENV/bin/python" -m compileall -q "$@" >/dev/null || true
 }
 

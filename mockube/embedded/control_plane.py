@@ -33,6 +33,7 @@ from mockube.component_base.flags import flag_names, flags_of
 from mockube.component_base.suggestions import did_you_mean
 from mockube.component_base.supervision import start
 from mockube.component_base.temporary_folder import temporary_folder
+from mockube.container_runtime.images.table import is_description
 from mockube.controller_manager.app import Manager, components
 from mockube.controller_manager.catalog import NAMES
 from mockube.controller_manager.command_line import parse as parse_manager_flags
@@ -259,14 +260,18 @@ def _without_usage(text: str) -> str:
     return problem + did_you_mean(unknown[1], names)
 
 
+_PROCESSES: Final = "--container-runtime=process"
+
+
 def _image_flags(images: Mapping[str, Any] | Path | None, folder: Path) -> Sequence[str]:
     if images is None:
         return ()
-    path = images if isinstance(images, Path) else folder / "images.yaml"
-    if not isinstance(images, Path):
-        tree = {"folder": str(Path.cwd()), "images": images}
-        path.write_bytes(orjson.dumps(tree, option=orjson.OPT_NON_STR_KEYS))  # JSON is YAML, too
-    return "--container-runtime=process", f"--images={path}"
+    if isinstance(images, Path):
+        return _PROCESSES, f"--images={images}"
+    path, is_simulated = folder / "images.yaml", bool(images) and all(map(is_description, images.values()))
+    tree = images if is_simulated else {"folder": str(Path.cwd()), "images": images}
+    path.write_bytes(orjson.dumps(tree, option=orjson.OPT_NON_STR_KEYS))  # JSON is YAML, too
+    return (f"--images={path}",) if is_simulated else (_PROCESSES, f"--images={path}")
 
 
 @asynccontextmanager

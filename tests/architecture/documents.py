@@ -8,14 +8,14 @@ from pathlib import Path
 
 from mockube.component_base.python_source import parse
 from tools.fidelity_pages import anchor
-from tools.packages import PACKAGES
+from tools.packages import CODE
 
 _CODE_BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?P<target>[^)#\s]+)?(?:#(?P<anchor>[^)]*))?\)")
 _HEADING = re.compile(r"^#+ (?P<title>.+)$", re.MULTILINE)
 _TEST = re.compile(r"`(?P<path>tests/[\w/]+\.py)(?:::(?P<name>\w+))?`")
 _FILE = re.compile(
-    rf"`(?P<path>(?:{'|'.join(PACKAGES)}|tools|tests|docs|benchmarks|deploy|examples|judges)/[\w./-]+)`"
+    rf"`(?P<path>(?:{'|'.join(CODE)}|tools|tests|docs|benchmarks|deploy|examples|judges)/[\w./-]+)`"
 )
 _COMMAND = re.compile(r"(?:`|^\$ )make (?P<targets>[a-z0-9-]+(?: [a-z0-9-]+)*)", re.MULTILINE)
 _TARGET = re.compile(r"^(?P<name>[a-z0-9-]+):", re.MULTILINE)

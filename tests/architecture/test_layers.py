@@ -10,7 +10,7 @@ import grimp
 import pytest
 
 from tests.architecture.source import settings
-from tools.packages import PACKAGES, ROOT
+from tools.packages import CODE, ROOT
 
 CONTRACTS = tuple(contract["name"] for contract in settings()["tool"]["importlinter"]["contracts"])
 
@@ -84,6 +84,7 @@ PLANTED = {
         "packs/kruise/controllers/cloneset/planted.py",
         "import mockube.packs.kruise.controllers.uniteddeployment",
     ),
+    "no package imports an extra": ("container_runtime/planted.py", "import mockube.extras.python"),
     "no package imports a pack": ("mockube/cluster/planted.py", "import mockube.packs.kruise"),
     "layers of OpenKruise: the API server loads no controllers, and the controller manager no webhooks": (
         "packs/kruise/webhooks/planted.py",
@@ -144,7 +145,7 @@ def lint(tree: Path) -> subprocess.CompletedProcess[str]:
 
 def skeleton(tree: Path) -> None:
     """Create empty copies of the checkout's packages, with its contracts."""
-    for folder in (*PACKAGES, "etcd/embedded"):
+    for folder in (*CODE, "etcd/embedded"):
         (tree / folder).mkdir(parents=True, exist_ok=True)
         (tree / folder / "__init__.py").touch()
     for path in (ROOT / "mockube").iterdir():

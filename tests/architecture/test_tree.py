@@ -22,7 +22,7 @@ from tests.architecture.rules import (
     wiring,
 )
 from tests.architecture.source import TESTS, TOOLS, Check, module, paths
-from tools.packages import PACKAGES, ROOT
+from tools.packages import CODE, ROOT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,29 +33,27 @@ class Rule:
 
 
 RULES = (
-    Rule(name="no code decides by kind", check=kinds.check, folders=PACKAGES),
+    Rule(name="no code decides by kind", check=kinds.check, folders=CODE),
     Rule(name="every write has an author", check=authors.check, folders=("apiserver",)),
     Rule(name="controllers return plans", check=coroutines.check, folders=("controller_manager", "packs")),
-    Rule(name="time and randomness are injected", check=time_and_randomness.check, folders=PACKAGES),
-    Rule(name="modules and packages say what they are", check=docstrings.check, folders=(*PACKAGES, *TOOLS)),
-    Rule(name="a silenced check is named", check=suppressions.check, folders=(*PACKAGES, *TESTS, *TOOLS)),
-    Rule(
-        name="modules have names of their own", check=module_names.check, folders=(*PACKAGES, *TESTS, *TOOLS)
-    ),
-    Rule(name="imports have one form", check=imports.check, folders=PACKAGES),
-    Rule(name="packages have one name", check=imports.check_namespace, folders=(*PACKAGES, *TESTS, *TOOLS)),
+    Rule(name="time and randomness are injected", check=time_and_randomness.check, folders=CODE),
+    Rule(name="modules and packages say what they are", check=docstrings.check, folders=(*CODE, *TOOLS)),
+    Rule(name="a silenced check is named", check=suppressions.check, folders=(*CODE, *TESTS, *TOOLS)),
+    Rule(name="modules have names of their own", check=module_names.check, folders=(*CODE, *TESTS, *TOOLS)),
+    Rule(name="imports have one form", check=imports.check, folders=CODE),
+    Rule(name="packages have one name", check=imports.check_namespace, folders=(*CODE, *TESTS, *TOOLS)),
     Rule(name="tests of packages import no pack", check=imports.check_packs, folders=TESTS),
-    Rule(name="names say what they are", check=public_names.check, folders=(*PACKAGES, "tools")),
-    Rule(name="libraries stay in their places", check=libraries.check, folders=PACKAGES),
-    Rule(name="tasks are supervised", check=tasks.check, folders=PACKAGES),
-    Rule(name="constructors wire objects", check=wiring.check, folders=PACKAGES),
+    Rule(name="names say what they are", check=public_names.check, folders=(*CODE, "tools")),
+    Rule(name="libraries stay in their places", check=libraries.check, folders=CODE),
+    Rule(name="tasks are supervised", check=tasks.check, folders=CODE),
+    Rule(name="constructors wire objects", check=wiring.check, folders=CODE),
     Rule(name="imported names exist", check=stale_names.check, folders=(*TESTS, *TOOLS, "examples")),
     Rule(name="tests wait for conditions and use fakes", check=testing.check, folders=TESTS),
     Rule(name="tests are named by behaviour", check=testing.check_names, folders=TESTS),
 )
 
 
-@pytest.mark.parametrize("folder", [*PACKAGES, *TESTS, *TOOLS])
+@pytest.mark.parametrize("folder", [*CODE, *TESTS, *TOOLS])
 def test_tree_keeps_rules(folder):
     """One test for all rules: each file is read and parsed once."""
     violations = defaultdict(list)
@@ -70,7 +68,7 @@ def test_tree_keeps_rules(folder):
 
 def test_every_module_of_tree_is_checked():
     """Without files every rule would pass."""
-    seen = {*paths(*PACKAGES, *TESTS)}
+    seen = {*paths(*CODE, *TESTS)}
     assert {"etcd/kv.py", "component_base/clock.py", "tests/architecture/test_tree.py"} <= seen
 
 
@@ -99,7 +97,7 @@ def test_every_runnable_that_may_have_coroutines_has_some(runnable):
     assert any(list(coroutines.coroutines(module(path))) for path in of_runnable)
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", CODE)
 def test_every_folder_of_a_package_is_a_package(package):
     folders = {path.parent for path in (ROOT / package).rglob("*.py")}
     missing = [str(folder.relative_to(ROOT)) for folder in folders if not (folder / "__init__.py").exists()]

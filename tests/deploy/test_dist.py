@@ -23,7 +23,7 @@ from tests.support.processes.empty_environment import INSTALL_SECONDS, empty_env
 from tools.distribution.__main__ import SUMS, build, check_committed, checksums
 from tools.distribution.bill import bill_of_materials
 from tools.distribution.source_tree import tracked_tree
-from tools.packages import ROOT
+from tools.packages import EXTRAS, ROOT
 
 pytestmark = pytest.mark.timeout(2 * INSTALL_SECONDS + 60)
 
@@ -54,7 +54,7 @@ def dist(tmp_path_factory):
 
 @pytest.fixture
 def wheel(dist):
-    return next(dist.glob("*.whl"))
+    return next(dist.glob("mockube-*.whl"))
 
 
 @pytest.fixture
@@ -214,7 +214,8 @@ def test_program_of_one_file_has_the_launcher_and_the_lock(dist, wheel):
     assert (dist / "mockube.pyz").read_bytes().startswith(b"#!/usr/bin/env python3\n")
     assert (dist / "mockube.pyz").stat().st_mode & 0o111
     with zipfile.ZipFile(dist / "mockube.pyz") as archive:
-        assert archive.namelist() == ["__main__.py", "run.txt", wheel.name]
+        extras = [f"mockube_{extra.name}-{VERSION}-py3-none-any.whl" for extra in EXTRAS]
+        assert archive.namelist() == ["__main__.py", "run.txt", wheel.name, *extras]
 
 
 @pytest.mark.release

@@ -53,7 +53,7 @@ def test_copied_sources_exist_and_are_not_ignored(source):
 
 def test_image_has_every_package():
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert {f"{package}/" for package in wheel["packages"]} - {*copy_sources()} == set()
+    assert {f"{package}/" for package in (*wheel["packages"], "extras")} - {*copy_sources()} == set()
 
 
 def test_image_runs_as_numeric_non_root_user():

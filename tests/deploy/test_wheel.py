@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from tools.installation import locked_versions
-from tools.packages import ROOT, build_package
+from tools.packages import EXTRAS, ROOT, build_package
 
 NAMESAKES = (
     "apimachinery",
@@ -34,6 +34,15 @@ with Cluster(nodes=1) as cluster:
     cluster.wait("Namespace", "shop", lambda tree: tree["status"]["phase"] == "Active")
 import mockube.apiserver
 print(mockube.apiserver.__file__)
+"""
+
+RUN_PYTHON = """
+POD = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: 'python:3.12', args: [python, -c, 'print(1)']}]}}"
+with Cluster(nodes=1) as cluster:
+    cluster.apply(POD)
+    ready = lambda pod: any(each["type"] == "mockube.dev/NotSimulated" for each in pod["status"]["conditions"])
+    pod = cluster.wait("Pod", "p", lambda pod: "conditions" in pod.get("status", {}) and ready(pod))
+    print(next(each["message"] for each in pod["status"]["conditions"] if each["type"] == "mockube.dev/NotSimulated"))
 """
 
 PROGRAM = """
@@ -107,12 +116,25 @@ def test_wheel_works_in_a_fresh_environment_beside_python_etcd(wheel_file, tmp_p
     versions.write_text(locked_versions())
     installed = pip(python, "install", "--constraint", str(versions), PYTHON_ETCD, str(wheel_file))
     assert not installed.returncode, installed.stderr
-    program = f"import etcd; etcd.Client(); print(etcd.__file__)\n{START_CLUSTER}"
+    program = f"import etcd; etcd.Client(); print(etcd.__file__)\n{START_CLUSTER}{RUN_PYTHON}"
     done = subprocess.run([python, "-c", program], cwd=project, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    theirs, ours = done.stdout.split()
+    theirs, ours, *event = done.stdout.splitlines()
     assert theirs.endswith("site-packages/etcd/__init__.py")
     assert ours.endswith("site-packages/mockube/apiserver/__init__.py")
+    assert event == [
+        "python of the image python:3.12 is not simulated without mockube-python, which pip installs: the container runs without it until it is stopped"
+    ]
+
+
+def test_wheel_of_an_extra_contains_its_modules_only(tmp_path):
+    for extra in EXTRAS:
+        file = zipfile.ZipFile(build_package("wheel", tmp_path, tree=extra))
+        installed = [name for name in file.namelist() if ".dist-info/" not in name]
+        assert sorted(installed) == sorted(
+            f"mockube/extras/{extra.name}/{path.name}" for path in extra.glob("*.py")
+        )
+        assert any(name.endswith("/entry_points.txt") for name in file.namelist())
 
 
 def test_installed_wheel_works_beside_folders_of_same_names(wheel, tmp_path):

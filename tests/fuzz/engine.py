@@ -25,7 +25,7 @@ import orjson
 from tests.fuzz.shrink import shrunk
 from tests.support.hostile import hostile_bodies
 from tests.support.seeded import source
-from tools.packages import PACKAGES, ROOT
+from tools.packages import CODE, ROOT
 
 CORPUS = Path(__file__).parent / "corpus"
 
@@ -254,7 +254,7 @@ def signature(error: BaseException) -> str:
     place = ""
     for frame in traceback.extract_tb(error.__traceback__):
         path = Path(frame.filename)
-        if path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in PACKAGES:
+        if path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in CODE:
             place = f"{path.relative_to(ROOT)}:{frame.name}"
     first = str(error).partition("\n")[0] if isinstance(error, Fault) else ""
     return f"{type(error).__name__} {place} {normalised(first)}".strip()

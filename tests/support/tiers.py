@@ -14,13 +14,14 @@ import pytest
 RELEASE = "release"
 THOROUGH = ("thorough", "etcd")
 """Markers of unit tests that `make check` leaves out."""
-UNIT = re.compile(r"tests/(unit|packs/[^/]+/unit|contract/container_runtime)/")
+UNIT = re.compile(r"tests/(unit|(packs|extras)/[^/]+/unit|contract/container_runtime)/")
 """What begins the name of a unit test."""
 OF_REST = (
     # Other programs: a browser, Docker, Go, Java, helm, kubectl, wheels, and the commands of the guides.
     "tests/clients/",
     "tests/deploy/",
     "tests/docs/test_packs.py",
+    "tests/docs/test_programs.py",
     "tests/docs/test_pages.py",
     "tests/docs/test_pictures.py",
     "tests/examples/",

@@ -3,6 +3,7 @@
 | file | what |
 |---|---|
 | `mockube-VERSION-py3-none-any.whl`, `mockube-VERSION.tar.gz` | the wheel, and the source distribution |
+| `mockube_NAME-VERSION-py3-none-any.whl` | the wheel of each extra; its source is in the source distribution |
 | `mockube.pyz` | one file that any Python 3.11+ runs, see `launcher.py` |
 | `mockube-VERSION.cdx.json` | the bill of materials, in the format of CycloneDX |
 | `SHA256SUMS` | the checksums of the others |
@@ -21,7 +22,7 @@ from typing import IO, Final
 
 from tools.distribution.bill import bill_of_materials
 from tools.distribution.source_tree import changed_files, commit_time, is_checkout, listed, tracked_tree
-from tools.packages import ROOT, build_package
+from tools.packages import EXTRAS, ROOT, build_package
 
 LAUNCHER: Final = Path(__file__).with_name("launcher.py")
 REQUIREMENTS: Final = ROOT / "requirements" / "run.txt"
@@ -34,16 +35,20 @@ EARLIEST: Final = 315532800
 def build(folder: Path, epoch: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     with tracked_tree(ROOT) as tree:
-        wheel = build_package("wheel", folder, tree=tree, SOURCE_DATE_EPOCH=str(epoch))
+        wheels = [
+            build_package("wheel", folder, tree=each, SOURCE_DATE_EPOCH=str(epoch))
+            for each in (tree, *(tree / extra.relative_to(ROOT) for extra in EXTRAS))
+        ]
         build_package("sdist", folder, tree=tree, SOURCE_DATE_EPOCH=str(epoch))
-    write_pyz(folder / PYZ, wheel, epoch)
+    wheel = wheels[0]
+    write_pyz(folder / PYZ, wheels, epoch)
     name = "-".join(wheel.name.split("-")[:2])
     (folder / f"{name}.cdx.json").write_bytes(bill_of_materials(wheel, REQUIREMENTS, epoch))
     (folder / SUMS).write_text(checksums(path for path in sorted(folder.iterdir()) if path.name != SUMS))
 
 
-def write_pyz(path: Path, wheel: Path, epoch: int) -> None:
-    members = {"__main__.py": LAUNCHER, "run.txt": REQUIREMENTS, wheel.name: wheel}
+def write_pyz(path: Path, wheels: Iterable[Path], epoch: int) -> None:
+    members = {"__main__.py": LAUNCHER, "run.txt": REQUIREMENTS, **{wheel.name: wheel for wheel in wheels}}
     with path.open("wb") as file:
         file.write(b"#!/usr/bin/env python3\n")
         _write_zip(file, members, epoch)

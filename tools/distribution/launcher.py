@@ -54,9 +54,9 @@ def install_packages(archive: Path, environment: Path) -> None:
     command = [*pip, "install", "--quiet", "--no-input", "--disable-pip-version-check", "--no-deps"]
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(archive) as files:
         files.extractall(folder)
-        (wheel,) = Path(folder).glob("*.whl")
+        wheels = Path(folder).glob("*.whl")  # mockube and its extras
         run_pip([*command, "--require-hashes", "-r", Path(folder, "run.txt")])
-        run_pip([*command, "--no-index", wheel])
+        run_pip([*command, "--no-index", *wheels])
 
 
 def run_pip(command: Sequence[str | Path]) -> None:

@@ -57,7 +57,7 @@ def node_host(
         name=name,
         files=files,
         now=now,
-        programs={**PROGRAMS, **NODE_PROGRAMS},
+        programs=PROGRAMS.extended(NODE_PROGRAMS),
         installed=node_programs(is_control_plane=is_control_plane(node)),
         address=address_of(node),
         user_names=_NAMES,

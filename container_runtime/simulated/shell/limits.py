@@ -135,35 +135,3 @@ MAX_UPLOAD: Final = 4 << 20
 """The body that curl sends."""
 MAX_SENT: Final = 1 << 20
 """What nc sends, or a script through /dev/tcp."""
-
-# --- Python: a script that needs more ends as one that has no memory left, or never ends.
-
-MAX_PYTHON_DEPTH: Final = 999
-"""Calls of functions within each other, as many as Python allows; they do not nest on the stack."""
-MAX_PYTHON_GENERATORS: Final = 100
-"""Generators that are executed within each other, each of which is a few calls of Python."""
-MAX_PYTHON_THREADS: Final = 50
-MAX_PYTHON_PARTS: Final = 40_000
-"""The parts of a script that wait for each other, such as iterators that read from iterators."""
-MAX_PYTHON_NESTED: Final = 990
-"""Containers within each other of a value that is printed, compared or copied."""
-MAX_PYTHON_BASES: Final = 200
-"""The classes from which a class inherits."""
-MAX_PYTHON_WORK: Final = 20_000_000
-"""The nanoseconds that an operation takes at once; longer ones are divided, or refused."""
-MAX_PYTHON_TOKENS: Final = 7_000
-"""The tokens of a statement with all that is in it, which is parsed at once."""
-MAX_PYTHON_TEXT: Final = 4096
-"""The part of a repeated text that is stored."""
-MAX_PYTHON_STORED: Final = 1 << 22
-"""Characters of a text that is stored."""
-MAX_PYTHON_ELEMENTS: Final = 1_000_000
-"""Elements of a list, a dictionary and the like."""
-MAX_PYTHON_BITS: Final = 1 << 18
-"""The bits of a number."""
-MAX_PYTHON_HEAP: Final = 64 << 20
-"""The bytes of all values of a script together."""
-MAX_PYTHON_COLLISIONS: Final = 500
-"""The keys of dictionaries whose hash another key has."""
-MAX_PYTHON_MEMORY: Final = 1 << 46
-"""The size of a value beyond which Python itself raises MemoryError."""

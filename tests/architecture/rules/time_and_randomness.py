@@ -66,7 +66,7 @@ ALLOWED: Mapping[str, Mapping[str, str]] = {
         "*clock.real": "how long a request takes between two steps of an advance, and coalescing in a pause",
     },
     "component_base/process_fork.py": {"loop.call_later": "how often the end of a process is looked for"},
-    "container_runtime/simulated/shell/python/clocks.py": {
+    "extras/python/clocks.py": {
         "random.Random": "the module random of simulated scripts, whose seeds yield what Python's own yield"
     },
     "container_runtime/simulated/work_turns.py": {

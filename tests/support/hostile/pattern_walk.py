@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tools.packages import PACKAGES, ROOT
+from tools.packages import CODE, ROOT
 
 WAYS = ("match", "fullmatch", "search", "finditer")
 _SAME_AS = {
@@ -56,7 +56,7 @@ def places() -> list[str]:
     """Yield every module of the packages that may contain a pattern."""
     return [
         str(path.relative_to(ROOT))
-        for package in PACKAGES
+        for package in CODE
         for path in sorted((ROOT / package).rglob("*.py"))
         if path != ROOT / _OF_USERS and _MAY_HAVE_PATTERNS.search(path.read_text())
     ]

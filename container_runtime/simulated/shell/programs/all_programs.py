@@ -1,4 +1,4 @@
-"""All programs by their names."""
+"""All programs by their names: those of mockube itself, and those that other distributions add."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,7 +6,6 @@ from typing import Final
 from mockube.container_runtime.simulated.shell.invocation import run_shell
 from mockube.container_runtime.simulated.shell.network_programs.programs import PROGRAMS as NETWORK_PROGRAMS
 from mockube.container_runtime.simulated.shell.process import Program
-from mockube.container_runtime.simulated.shell.python.program import PROGRAMS as PYTHON
 
 from . import (
     agnhost,
@@ -34,8 +33,9 @@ from . import (
     text,
     transforming,
 )
+from .installed_programs import InstalledPrograms
 
-PROGRAMS: Final[Mapping[str, Program]] = {
+_OWN_PROGRAMS: Final[Mapping[str, Program]] = {
     **agnhost.PROGRAMS,
     **dict.fromkeys(("sh", "bash", "ash", "dash", "zsh"), run_shell),
     **system.PROGRAMS,
@@ -57,10 +57,10 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     **entering.PROGRAMS,
     **lines.PROGRAMS,
     **searching.PROGRAMS,
-    **PYTHON,
     **servers.PROGRAMS,
     **stress.PROGRAMS,
     **transforming.PROGRAMS,
     "sed": sed.sed,
     **NETWORK_PROGRAMS,
 }
+PROGRAMS: Final = InstalledPrograms(_OWN_PROGRAMS)

@@ -7,31 +7,13 @@ from datetime import UTC, datetime
 import pytest
 
 from judges.differential.shell.shells import run_simulated
-from mockube.apimachinery.quantity import from_json
-from mockube.container_runtime.pod_script import script_of
-from mockube.container_runtime.simulated import predictions
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Host
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
-from tests.support.images import IMAGES
-from tests.support.running_containers import Cluster, shell
-
-
-async def end_of(container, *, memory="64Mi"):
-    cluster = Cluster({**container, "resources": {"limits": {"memory": memory}}}, restartPolicy="Never")
-    if "c" not in cluster.runtime.states(cluster.pod):  # It is computed in advance.
-        behavior = predictions.program_of_run(IMAGES, cluster.pod, container, script_of({}))()
-        return (
-            None if behavior.load.exceeds_at(float(from_json(memory).number)) is None else (137, "OOMKilled")
-        )
-    cluster.runtime.start_container(cluster.pod, "c", 0)
-    for _ in range(20):
-        await cluster.advance(1)
-        if cluster.end() is not None:
-            return cluster.end().code, cluster.end().reason
-    return None
+from tests.support.ends_of_commands import end_of
+from tests.support.running_containers import shell
 
 
 @pytest.mark.parametrize(
@@ -51,10 +33,6 @@ def test_command_that_has_ended_leaves_nothing_to_the_garbage_collector(script):
         gc.enable()
 
 
-def python(script):
-    return {"name": "c", "image": "python:3.12", "command": ["python", "-c", script]}
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "command",
@@ -68,41 +46,6 @@ async def test_value_that_is_larger_than_the_memory(command):
 @pytest.mark.thorough
 async def test_line_that_is_larger_than_the_memory():
     assert await end_of(shell("head -c 200M /dev/zero | tail"), memory="100Mi") == (137, "OOMKilled")
-
-
-@pytest.fixture
-def few_elements(monkeypatch):
-    monkeypatch.setattr(limits, "MAX_PYTHON_ELEMENTS", 10_000)
-
-
-@pytest.mark.usefixtures("few_elements")
-@pytest.mark.parametrize(
-    "script",
-    [
-        "a=list(range(10**8))",
-        "a=[i for i in range(10**8)]",
-        "a=[]\nwhile True: a += [0]*10000",
-        "a=[1]\nwhile True: a=a+a",
-        "a=[]\nfor i in range(10**7): a += [i]*10000",
-    ],
-)
-async def test_list_of_python_that_is_larger_than_the_memory(script):
-    assert await end_of(python(script)) == (137, "OOMKilled")
-
-
-@pytest.mark.thorough
-@pytest.mark.usefixtures("few_elements")
-@pytest.mark.parametrize(
-    "script",
-    [
-        "a=list(range(2*10**4))",
-        "while True: a=list(range(2*10**4))",
-        "a=[]\nfor i in range(3): a += [i]*10000",
-        "a=[]\nwhile len(a) < 30000: a += [1]*10000",
-    ],
-)
-async def test_list_of_python_that_is_only_too_large_to_be_stored(script):
-    assert await end_of(python(script), memory="1Gi") is None
 
 
 @pytest.mark.parametrize(

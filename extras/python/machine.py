@@ -10,7 +10,6 @@ from itertools import cycle, islice
 from math import inf
 from typing import Any, ClassVar, Final, NoReturn
 
-from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
     Effect,
@@ -21,7 +20,7 @@ from mockube.container_runtime.simulated.shell.process import (
     fill_memory,
 )
 
-from . import costs, heap
+from . import costs, heap, limits
 from .errors import PythonError, converted, error, is_host_error
 from .values import (
     END,
@@ -77,7 +76,7 @@ _MAX_KEY_NODES: Final = 10_000
 
 @contextmanager
 def _nested(machine: "Machine") -> AnyIterator[None]:
-    if machine.nested >= limits.MAX_PYTHON_NESTED:
+    if machine.nested >= limits.MAX_NESTED:
         raise error("RecursionError", "maximum recursion depth exceeded")
     machine.nested += 1
     try:
@@ -189,7 +188,7 @@ class Machine(ABC):
             if isgenerator(item):
                 stack.append(item)
                 self._work += _STEP
-                if len(stack) > limits.MAX_PYTHON_PARTS:
+                if len(stack) > limits.MAX_PARTS:
                     problem = error("RecursionError", "maximum recursion depth exceeded")
             else:
                 value = yield item
@@ -214,7 +213,7 @@ class Machine(ABC):
 
     def charge(self, nanoseconds: float) -> None:
         """Count the work of an operation before it is done: the next part of the execution waits for it; refuse what takes too long."""
-        if nanoseconds > limits.MAX_PYTHON_WORK:
+        if nanoseconds > limits.MAX_WORK:
             raise TooLargeInPython("an operation on values of this size in Python")
         self._work += nanoseconds
         self._allocated += nanoseconds  # at most a byte each
@@ -235,7 +234,7 @@ class Machine(ABC):
         """Refuse a text, or a number of so many bytes, that is too long to be stored."""
         if length >= _NEVER_STORED:
             raise error("MemoryError")
-        if length > limits.MAX_PYTHON_STORED:
+        if length > limits.MAX_STORED:
             raise TooLargeInPython(f"a value of {length} bytes in Python")
 
     def nest(self) -> AbstractContextManager[None]:
@@ -279,7 +278,7 @@ class Machine(ABC):
         roots = [*self._stacks.values(), self.modules, self.handlers, self._hashes, self.environment]
         for index, size in enumerate(heap.sizes(roots)):
             total += size
-            if total > limits.MAX_PYTHON_HEAP:
+            if total > limits.MAX_HEAP:
                 break
             if not index % _COUNTED_AT_ONCE:
                 yield CommandStart()
@@ -289,14 +288,14 @@ class Machine(ABC):
             change, self._reported = total - self._reported, total
             self.process.processes.keep(change)
             host.memory.change(change, self.process.processes.current_pid(), host.elapsed)
-        if total > limits.MAX_PYTHON_HEAP:
+        if total > limits.MAX_HEAP:
             raise TooLargeInPython(
-                f"a script in Python whose values take more than {limits.MAX_PYTHON_HEAP >> 20} MiB"
+                f"a script in Python whose values take more than {limits.MAX_HEAP >> 20} MiB"
             )
 
     def bulk(self, unit: Value, length: int, *, is_exact: bool = True) -> Code:
         """Return a long text or list of which only a part is stored; the container's memory holds all of it."""
-        if length > limits.MAX_PYTHON_MEMORY:
+        if length > limits.MAX_MEMORY:
             raise error("MemoryError")
         size = length * _POINTER if isinstance(unit, list) else length
         yield self.fill(size)
@@ -309,7 +308,7 @@ class Machine(ABC):
 
     def check_size(self, count: int) -> Code:
         """End the container if a list or the like would have more elements than a node has memory for; refuse what is too large to be stored."""
-        if count > limits.MAX_PYTHON_ELEMENTS:
+        if count > limits.MAX_ELEMENTS:
             yield self.fill(inf if count * _POINTER >= _NODE_MEMORY else count * _POINTER)
             raise TooLargeInPython(f"a container of {count} elements in Python")
         return None
@@ -319,7 +318,7 @@ class Machine(ABC):
         if factor == inf:
             yield self.fill(inf)
         elif factor > 1.0:
-            size = max(self._reported, limits.MAX_PYTHON_ELEMENTS * _POINTER)
+            size = max(self._reported, limits.MAX_ELEMENTS * _POINTER)
             yield self.fill(size * (factor - 1.0))
         return None
 
@@ -337,7 +336,7 @@ class Machine(ABC):
                 self._hashes[code] = value
             elif known is not value and known != value:
                 self._collisions += 1
-                if self._collisions > limits.MAX_PYTHON_COLLISIONS:
+                if self._collisions > limits.MAX_COLLISIONS:
                     self.refuse_feature("a dictionary or a set in Python whose keys have the same hash")
         return value
 
@@ -452,9 +451,9 @@ class Machine(ABC):
             if thrown is not None:
                 raise thrown
             return END
-        if self.resumed > limits.MAX_PYTHON_GENERATORS:
+        if self.resumed > limits.MAX_GENERATORS:
             self.refuse_feature(
-                f"Python with more than {limits.MAX_PYTHON_GENERATORS} generators that read from each other"
+                f"Python with more than {limits.MAX_GENERATORS} generators that read from each other"
             )
         reply: Any = sent if generator.has_started else None
         generator.has_started = True
@@ -497,7 +496,7 @@ class Machine(ABC):
         iterator = yield self.iterate(value)
         while (item := (yield self.advance(iterator))) is not END:
             values.append(item)
-            if len(values) > limits.MAX_PYTHON_ELEMENTS:
+            if len(values) > limits.MAX_ELEMENTS:
                 yield self.check_size(len(values))
         return values
 
@@ -548,7 +547,7 @@ class Machine(ABC):
         if not value.is_exact:
             self.refuse_feature(f"the contents of a value of {value.length} bytes in Python")
         if isinstance(unit, list):
-            if value.length > limits.MAX_PYTHON_ELEMENTS:
+            if value.length > limits.MAX_ELEMENTS:
                 raise TooLargeInPython(f"this operation on a list of {value.length} elements in Python")
         else:
             self.check_length(value.length)

@@ -9,9 +9,7 @@ from random import Random  # noqa: TID251 - with the seed of the pod, or the one
 from typing import Any, Final
 from uuid import UUID
 
-from mockube.container_runtime.simulated.shell import limits
-
-from . import costs
+from . import costs, limits
 from .errors import error
 from .interpreter import PythonInterpreter
 from .operations import is_native
@@ -199,7 +197,7 @@ def random_functions(machine: PythonInterpreter, source: Random) -> dict[str, Va
                 for value in values
             ):
                 machine.refuse_feature(f"Python's random.{name}() of these values")
-            if name == "getrandbits" and arguments[0] > limits.MAX_PYTHON_BITS:
+            if name == "getrandbits" and arguments[0] > limits.MAX_BITS:
                 machine.refuse_feature("a number of this size in Python")
             return function(*arguments, **keywords)
 

@@ -4,9 +4,7 @@ import ast
 from inspect import isgenerator
 from typing import Any
 
-from mockube.container_runtime.simulated.shell import limits
-
-from . import costs
+from . import costs, limits
 from .errors import ERRNO, ERRORS, PythonError, error
 from .expressions import Expressions, walrus_names
 from .values import (
@@ -116,7 +114,7 @@ class Calls(Expressions):
         frame.node = function.node
         if names.has_yield:
             return GeneratorObject(name, self.drive(self._run_function(function, frame)))
-        if self.depth >= limits.MAX_PYTHON_DEPTH:
+        if self.depth >= limits.MAX_DEPTH:
             raise error("RecursionError", "maximum recursion depth exceeded")
         self.depth += 1
         try:

@@ -4,10 +4,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any, Final
 
-from mockube.container_runtime.simulated.shell import limits
+from mockube.container_runtime.simulated.shell import limits as shell_limits
 from mockube.container_runtime.simulated.shell.process import read_input
 
-from . import costs
+from . import costs, limits
 from .calls import Calls
 from .errors import ERRORS, PythonError, error
 from .operations import is_native
@@ -81,7 +81,7 @@ def _input(machine: Calls, arguments: list[Value], _: Keywords) -> Code:
 def read_line() -> Code:
     """Return a line of the standard input, with its end."""
     line = bytearray()
-    while not line.endswith(b"\n") and len(line) < limits.MAX_VALUE:
+    while not line.endswith(b"\n") and len(line) < shell_limits.MAX_VALUE:
         data = yield from read_input(1)
         if not data:
             break
@@ -479,7 +479,7 @@ def _number(host: type, name: str) -> Callable[..., Any]:
             raise error("TypeError", f"{name}() argument must be {description}, not '{type_name(value)}'")
         if name == "int" and not isinstance(value, (int, float)):
             machine.check_length(len(value))
-            if len(value) * _BITS_PER_CHARACTER > limits.MAX_PYTHON_BITS and len(arguments) > 1:
+            if len(value) * _BITS_PER_CHARACTER > limits.MAX_BITS and len(arguments) > 1:
                 machine.refuse_feature("a number with so many digits in Python")
         machine.charge(costs.CHARACTER * costs.size(value))
         return host(*arguments, **keywords)
@@ -542,8 +542,8 @@ def _data(host: type) -> Callable[..., Any]:
                     is_exact=value.is_exact,
                 )
             )
-        if isinstance(value, int) and value > limits.MAX_PYTHON_TEXT:
-            return (yield machine.bulk(host(limits.MAX_PYTHON_TEXT), value))
+        if isinstance(value, int) and value > limits.MAX_TEXT:
+            return (yield machine.bulk(host(limits.MAX_TEXT), value))
         if isinstance(value, str):
             if len(arguments) == 1 and "encoding" not in keywords:
                 raise error("TypeError", "string argument without an encoding")
@@ -585,7 +585,7 @@ def _from_keys(machine: Calls, arguments: list[Value], _: Keywords) -> Code:
 
 def _from_bytes(machine: Calls, arguments: list[Value], keywords: Keywords) -> Any:
     arguments = [machine.text_of_bulk(value) if isinstance(value, BulkText) else value for value in arguments]
-    if arguments and costs.size(arguments[0]) * 8 > limits.MAX_PYTHON_BITS:
+    if arguments and costs.size(arguments[0]) * 8 > limits.MAX_BITS:
         machine.refuse_feature("a number of this size in Python")
     return _plain(int.from_bytes)(machine, arguments, keywords)
 

@@ -7,7 +7,7 @@ import pytest
 
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import UnknownProgram
-from tests.support.python_scripts import NAME, run
+from tests.extras.python.support.scripts import NAME, run
 
 RECORDS = [
     msgspec.json.decode(line)

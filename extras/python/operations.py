@@ -7,9 +7,7 @@ from datetime import date, datetime, time, timedelta, timezone
 from itertools import islice
 from typing import Any, Final
 
-from mockube.container_runtime.simulated.shell import limits
-
-from . import costs
+from . import costs, limits
 from .errors import PythonError, error
 from .machine import Machine
 from .values import (
@@ -93,8 +91,8 @@ class Operations(Machine):
             return (yield self._repeat(left, right))
         if operator_text == "+" and isinstance(left, costs.TEXTS) and type(left) is type(right):
             length = len(left) + len(right)
-            if length > limits.MAX_PYTHON_STORED:
-                return (yield self.bulk(left[: limits.MAX_PYTHON_TEXT], length, is_exact=False))
+            if length > limits.MAX_STORED:
+                return (yield self.bulk(left[: limits.MAX_TEXT], length, is_exact=False))
         if operator_text == "%" and isinstance(left, (bytes, bytearray)):
             self.refuse_feature("the operator % of Python for bytes")
         if isinstance(left, _VIEWS) or isinstance(right, _VIEWS):
@@ -119,7 +117,7 @@ class Operations(Machine):
             bits = left.bit_length() + max(right, 0) if left else 0
         elif operator_text == "*":
             bits = left.bit_length() + right.bit_length()
-        if bits > limits.MAX_PYTHON_BITS:
+        if bits > limits.MAX_BITS:
             self.check_length(bits >> 3)
             self.refuse_feature(f"a number of {bits} bits in Python")
         if operator_text == "**" and bits:
@@ -151,11 +149,7 @@ class Operations(Machine):
                 unit = other.unit
                 is_exact = bulk.is_exact and other.is_exact and left.length % len(left.unit) == 0
             length = bulk.length + (other.length if isinstance(other, BulkText) else len(other))
-            if (
-                length <= limits.MAX_PYTHON_STORED
-                and not isinstance(bulk.unit, list)
-                and _is_known(left, right)
-            ):
+            if length <= limits.MAX_STORED and not isinstance(bulk.unit, list) and _is_known(left, right):
                 texts = [
                     self.text_of_bulk(side) if isinstance(side, BulkText) else side for side in (left, right)
                 ]
@@ -172,19 +166,19 @@ class Operations(Machine):
         length = len(sequence) * max(count, 0)
         if isinstance(sequence, tuple):
             yield self.check_size(length)
-        elif length > limits.MAX_PYTHON_ELEMENTS and isinstance(sequence, list):
-            is_exact = len(sequence) <= limits.MAX_PYTHON_TEXT
-            return (yield self.bulk(sequence[: limits.MAX_PYTHON_TEXT], length, is_exact=is_exact))
+        elif length > limits.MAX_ELEMENTS and isinstance(sequence, list):
+            is_exact = len(sequence) <= limits.MAX_TEXT
+            return (yield self.bulk(sequence[: limits.MAX_TEXT], length, is_exact=is_exact))
         if isinstance(sequence, (list, tuple)):
             self.charge(costs.ELEMENT * length)
             return sequence * count
-        if length <= limits.MAX_PYTHON_TEXT:
+        if length <= limits.MAX_TEXT:
             return sequence * count
-        is_exact = len(sequence) <= limits.MAX_PYTHON_TEXT
-        if not is_exact and length <= limits.MAX_PYTHON_STORED:
+        is_exact = len(sequence) <= limits.MAX_TEXT
+        if not is_exact and length <= limits.MAX_STORED:
             self.charge(costs.CHARACTER * length)
             return sequence * count
-        return (yield self.bulk(sequence[: limits.MAX_PYTHON_TEXT], length, is_exact=is_exact))
+        return (yield self.bulk(sequence[: limits.MAX_TEXT], length, is_exact=is_exact))
 
     def is_plain(self, value: Value) -> bool:
         """Return whether a value, and all in it, are numbers, texts and containers of bounded size; charge this visit, and another one."""

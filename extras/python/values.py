@@ -5,8 +5,9 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
-from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.process import TooLarge, UnknownProgram
+
+from . import limits
 
 _MAX_CLASSES: Final = 1_000
 
@@ -90,7 +91,7 @@ class PyClass:
 def _resolution_order(cls: PyClass) -> list[PyClass]:
     """Return the class and its bases; a base that several share follows them all."""
     order: list[PyClass] = []
-    if sum(len(base.order) for base in cls.bases) > limits.MAX_PYTHON_BASES:
+    if sum(len(base.order) for base in cls.bases) > limits.MAX_BASES:
         raise NotSimulatedInPython("a class in Python with so many bases")
     for candidate in [cls, *(other for base in cls.bases for other in base.order)][::-1]:
         if candidate not in order:

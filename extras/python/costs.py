@@ -12,8 +12,7 @@ from math import inf
 from sys import hash_info
 from typing import Any, Final
 
-from mockube.container_runtime.simulated.shell import limits
-
+from . import limits
 from .values import DefaultDict, Value
 
 NODE: Final = 100
@@ -130,7 +129,7 @@ def has_distinct_hash(value: Value) -> bool:
 def of_keys(values: Collection[Value]) -> float:
     """Return what an operation on the elements of sets costs, whose hashes are known, but which may be compared."""
     cost = float(ENTRY * len(values))
-    if cost > limits.MAX_PYTHON_WORK or _ATOMS.issuperset(map(type, values)):
+    if cost > limits.MAX_WORK or _ATOMS.issuperset(map(type, values)):
         return cost
     if len(values) > MAX_NODES:
         return inf
@@ -249,8 +248,8 @@ def result_length(name: str, receiver: Any, values: list[Value], keywords: Mappi
     if name == "replace" and len(values) > 1 and all(isinstance(value, TEXTS) for value in values[:2]):
         return length + int(receiver.count(values[0])) * max(len(values[1]) - len(values[0]), 0)
     if name == "join" and isinstance(values[0], list):
-        if len(values[0]) * ENTRY > limits.MAX_PYTHON_WORK:
-            return limits.MAX_PYTHON_STORED + 1
+        if len(values[0]) * ENTRY > limits.MAX_WORK:
+            return limits.MAX_STORED + 1
         return sum(len(part) for part in values[0] if isinstance(part, TEXTS)) + length * len(values[0])
     if name == "translate" and isinstance(receiver, str) and isinstance(values[0], dict):
         return length * max((len(text) for text in values[0].values() if isinstance(text, str)), default=1)

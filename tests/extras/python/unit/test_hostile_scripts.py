@@ -4,11 +4,10 @@ import ast
 
 import pytest
 
-from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import UnknownProgram
-from mockube.container_runtime.simulated.shell.python import costs, source, syntax
-from tests.support.python_scripts import run
+from mockube.extras.python import costs, limits, source, syntax
+from tests.extras.python.support.scripts import run
 
 DEEP = "x = ()\nfor i in range(500): x = (x,)\n"
 SHARED = "x = (1,)\nfor i in range(60): x = (x, x)\n"
@@ -245,7 +244,7 @@ def test_the_cost_of_an_operation_grows_with_its_operands(small, large):
 
 def test_an_operation_on_keys_that_are_tuples_costs_what_their_comparison_does():
     assert costs.of_keys({(1, 2), (3, 4)}) < costs.of_keys({((1, 2), 3), ((3, 4), 5)})
-    assert costs.of_keys([((1,), index) for index in range(6_000)]) > limits.MAX_PYTHON_WORK
+    assert costs.of_keys([((1,), index) for index in range(6_000)]) > limits.MAX_WORK
 
 
 # --- the division of a script

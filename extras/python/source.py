@@ -6,7 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from mockube.container_runtime.simulated.shell import limits
+from mockube.container_runtime.simulated.shell import limits as shell_limits
+
+from . import limits
 
 _TOKEN: Final = re.compile(
     r"""(?P<comment>\#[^\n]*+)
@@ -23,7 +25,7 @@ _TOKEN: Final = re.compile(
 _CONTINUING: Final = re.compile(r"(?:else|elif|except|finally)\b")
 _EXPRESSION: Final = 6
 """The tokens that take as long as an expression in a formatted text."""
-_PART: Final = limits.MAX_PYTHON_TOKENS // 2
+_PART: Final = limits.MAX_TOKENS // 2
 _COUNTED_AT_ONCE: Final = 500
 _MAX_NAME: Final = 200
 """The characters of a word with other letters than those of ASCII: Python brings them into order, in quadratic time."""
@@ -58,7 +60,7 @@ def _depth_change(match: re.Match[str]) -> int:
 
 def parts(text: str) -> Iterator[Part | None]:
     """Yield the parts; None after each few tokens, so that the caller may let others run. Raise `SourceTooLong`."""
-    if len(text) > limits.MAX_SCRIPT:
+    if len(text) > shell_limits.MAX_SCRIPT:
         raise SourceTooLong
     start = line = lines_before = tokens = depth = 0
     follows_decorator = False
@@ -66,9 +68,7 @@ def parts(text: str) -> Iterator[Part | None]:
         if not found % _COUNTED_AT_ONCE:
             yield None
         tokens += _tokens(match)
-        if tokens > limits.MAX_PYTHON_TOKENS or (
-            match["other"] and _OTHER_LETTERS.match(text, match.start())
-        ):
+        if tokens > limits.MAX_TOKENS or (match["other"] and _OTHER_LETTERS.match(text, match.start())):
             raise SourceTooLong
         if match["quotes"] and not match["end"]:
             break  # The rest is this text, which does not end.

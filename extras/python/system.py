@@ -5,14 +5,14 @@ from collections.abc import Callable
 from sys import getsizeof
 from typing import Any, Final
 
-from mockube.container_runtime.simulated.shell import limits
+from mockube.container_runtime.simulated.shell import limits as shell_limits
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import Child, Input, Run, WaitUntil
 from mockube.container_runtime.simulated.shell.scheduling import TooManyProcesses
 from mockube.container_runtime.simulated.shell.signals import SIGNALS
 from mockube.container_runtime.simulated.shell.streams import deliver
 
-from . import costs
+from . import costs, limits
 from .builtins import exit_error, read_line
 from .clocks import plain
 from .errors import PythonError, Stop, error, system_error
@@ -204,7 +204,7 @@ def output_object(machine: PythonInterpreter, descriptor: int) -> NativeObject:
 def input_object(machine: PythonInterpreter) -> NativeObject:
     def read(*_: Any) -> Code:
         data = bytearray()
-        while (block := (yield Input(4096))) and len(data) < limits.MAX_INPUT:
+        while (block := (yield Input(4096))) and len(data) < shell_limits.MAX_INPUT:
             data += block
         return data.decode("utf-8", "replace")
 
@@ -298,10 +298,10 @@ def os_module(machine: PythonInterpreter) -> dict[str, Value]:  # noqa: C901, PL
         (count,) = arguments
         if not isinstance(count, int):
             raise error("TypeError", f"'{type_name(count)}' object cannot be interpreted as an integer")
-        if count <= limits.MAX_VALUE:
+        if count <= shell_limits.MAX_VALUE:
             machine.charge(costs.CHARACTER * count)
             return machine.random.randbytes(count)
-        result = yield machine.bulk(machine.random.randbytes(limits.MAX_PYTHON_TEXT), count, is_exact=False)
+        result = yield machine.bulk(machine.random.randbytes(limits.MAX_TEXT), count, is_exact=False)
         result.is_random = True
         return result
 
@@ -431,7 +431,7 @@ def threading_module(machine: PythonInterpreter) -> dict[str, Value]:
 def start_thread(machine: PythonInterpreter, thread: Thread, keywords: Keywords) -> None:
     thread.is_daemon = bool(thread.members.get("daemon"))
     machine.threads[:] = [other for other in machine.threads if not other.has_ended()]
-    if len(machine.threads) >= limits.MAX_PYTHON_THREADS:
+    if len(machine.threads) >= limits.MAX_THREADS:
         raise error("RuntimeError", "can't start new thread")
 
     def run() -> Code:

@@ -2,17 +2,16 @@
 
 import json  # noqa: TID251 - its output is what json.tool prints
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from typing import Final
 
 from mockube.container_runtime.behavior import NOT_FOUND
-from mockube.container_runtime.simulated.shell import limits
+from mockube.container_runtime.simulated.shell import limits as shell_limits
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     Input,
     Process,
-    Program,
     Run,
     UnknownProgram,
     write_text,
@@ -29,7 +28,7 @@ _PATCH: Final = {8: 20, 9: 21, 10: 16, 11: 11, 12: 9, 13: 2, 14: 0}
 _TAG: Final = re.compile(r"(?:.*/)?python:(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2}))?(?![\d.])")
 _PLAIN: Final = re.compile(r"(?:(?:docker\.io|index\.docker\.io)/)?(?:library/)?python(?:[:@].*)?")
 _VALUE_OPTIONS: Final = "WXcm"
-_MAX_INPUT: Final = limits.MAX_SCRIPT
+_MAX_INPUT: Final = shell_limits.MAX_SCRIPT
 
 PythonInterpreter.makers = {
     "time": clocks.time_module, "datetime": clocks.datetime_module, "random": clocks.random_module,
@@ -180,7 +179,3 @@ def _json_tool(process: Process, arguments: list[str]) -> Run:
     indent = None if "--compact" in arguments or "--no-indent" in arguments else 4
     yield write_text(json.dumps(value, indent=indent, sort_keys="--sort-keys" in arguments) + "\n")
     return 0
-
-
-_NAMES: Final = ("python", "python3", *(f"python3.{minor}" for minor in range(8, 15)))
-PROGRAMS: Final[Mapping[str, Program]] = dict.fromkeys(_NAMES, python)
