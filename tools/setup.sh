@@ -78,7 +78,7 @@ run_pip() {
 }
 
 # The extras are installed for their entry points: they are imported from the checkout.
-editable_extras() { for folder in extras/*/; do printf -- '-e %s\n' "./$folder"; done; }
+editable_extras() { for project in extras/*/pyproject.toml; do printf -- '-e ./%s\n' "${project%/pyproject.toml}"; done; }
 
 create_with_uv() { uv venv --quiet --python "$python" "$VENV"; }
 
