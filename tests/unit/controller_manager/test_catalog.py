@@ -137,7 +137,7 @@ def test_default_controllers(name, simulates, expected):
     assert catalog.runs_by_default(name, simulates=simulates) is expected
 
 
-def test_what_simulates_runs_by_default_only_with_simulated_nodes():
+def test_controllers_that_simulate_run_by_default_only_with_simulated_nodes():
     names = {name for name in catalog.NAMES if not catalog.runs_by_default(name, simulates=False)}
     assert names == SIMULATING | {"bootstrap-signer-controller", "token-cleaner-controller"}
     help_lines = catalog.names_help(()).splitlines()

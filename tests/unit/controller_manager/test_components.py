@@ -40,7 +40,7 @@ def test_controllers_of_this_manager_work_for_the_nodes():
     ]
 
 
-def test_nodes_do_not_wait_for_pod_cidrs_that_nobody_allocates():
+def test_nodes_without_an_allocator_of_pod_cidrs_do_not_wait_for_one():
     assert not settings_of(IPAM, networks=Networks(allocate_node_cidrs=False)).waits_for_pod_cidrs
 
 
