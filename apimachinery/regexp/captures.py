@@ -70,27 +70,6 @@ class CapturingPattern(Struct, frozen=True):
         match = apply(program, data)
         return None if match is None else _groups(program, match, data)
 
-    def replace(self, text: str, expand: Callable[[Groups], str], maximum: int = -1) -> str | None:
-        """Replace the matches, at most `maximum` unless it is negative; return None if there are none, or finding them would take too long."""
-        data, parts, steps = _encode(text), list[str](), 0
-        try:
-            program = _PROGRAMS.get(self.source)
-        except RegexpError:
-            return None
-        copied = position = 0
-        while maximum and position <= len(data):
-            steps += self.cost * (len(data) - position)
-            if steps > MAX_STEPS:
-                return None
-            match = program.search(data, position)
-            if match is None:
-                break
-            start, end = match.span()
-            parts += [_decode(data[copied:start]), expand(_groups(program, match, data))]
-            copied, maximum = end, maximum - 1
-            position = end if end > start else _following(data, end)
-        return "".join([*parts, _decode(data[copied:])]) if parts else None
-
 
 def capturing_pattern(
     pattern: str, *, ignores_case: bool = False, max_cost: int = MAX_COST
@@ -112,13 +91,6 @@ def _groups(program: CapturingProgram, match: CapturingMatch, data: bytes) -> Gr
     spans = [match.span(index) for index in range(program.groups + 1)]
     texts = tuple(_decode(data[start:end]) if start >= 0 else "" for start, end in spans)
     return Groups(texts, {name.decode(): texts[index] for name, index in program.groupindex.items()})
-
-
-def _following(data: bytes, position: int) -> int:
-    position += 1
-    while position < len(data) and data[position] & 0xC0 == 0x80:
-        position += 1
-    return position
 
 
 def _encode(text: str) -> bytes:

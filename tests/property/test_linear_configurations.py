@@ -133,7 +133,6 @@ PATTERNS = ("(a+)+$", "(a|a)*b", "(.*)*x", "([a-z]+)+[0-9]", "(a?){500}a{500}", 
     [
         lambda pattern, text: capturing_pattern(pattern).search(text),
         lambda pattern, text: capturing_pattern(pattern).fullmatch(text),
-        lambda pattern, text: capturing_pattern(pattern).replace(text, lambda groups: groups.texts[0]),
         match_pattern,
         is_whole_match,
     ],
