@@ -6,10 +6,12 @@ properties of mapped addresses differ between its versions.
 """
 
 import re
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Final
 
 _BROADCAST: Final = IPv4Address("255.255.255.255")
+_DNS_NUMBER: Final = 10
+"""The number of the name server's address in the range of Services."""
 _PART: Final = re.compile(r"0[xX](?P<hexadecimal>[0-9a-fA-F]+)|(?P<octal>0[0-7]*)|(?P<decimal>[1-9][0-9]*)")
 _MAX_TEXT: Final = 64
 """Characters; a longer text is a name."""
@@ -69,3 +71,11 @@ def is_link_local(host: str) -> bool:
     """Return whether a host is a link-local address; a name is not."""
     address = parse(host)
     return address is not None and address.is_link_local
+
+
+def dns_address(service_network: str) -> str:
+    """Return the address of the Service kube-dns; raise `ValueError` for a network that is too small."""
+    network = ip_network(service_network.partition(",")[0])
+    if network.num_addresses <= _DNS_NUMBER:
+        raise ValueError(f"{network} has no room for the address of kube-dns")
+    return str(network[_DNS_NUMBER])

@@ -8,11 +8,14 @@ import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
+from ipaddress import ip_address
+from typing import Final
 
 from msgspec import Struct, field
 
 from mockube.apimachinery import randomness
 from mockube.apimachinery.randomness import Random
+from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import Clock
 from mockube.component_base.local_ports import LocalPorts
@@ -37,15 +40,19 @@ from .bootstrap.manager_roles import (
 from .bootstrap.required_object import RequiredObject
 from .bootstrap.trust_controller import TrustController
 from .config.command_line import Config
+from .config.settings import Serving
 from .control.controllers import ReadControllers
 from .http.server import Listener, listening
 from .parts.environment import ServerEnvironment
 from .registry.component_statuses import NO_PROBES, EmbeddedProbe
+from .registry.registry import Registry
 from .serving_credentials import Credentials
 from .storage.compaction import Compactor, HistoryAge
 from .store import open_store
 
 LOG = logging.getLogger(__name__)
+
+LOOPBACK: Final = "127.0.0.1"
 
 
 class Dependencies(Struct, frozen=True, kw_only=True):
@@ -108,6 +115,7 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
 
         await ensure_system_objects()
         server.context.on_restored.append(ensure_system_objects)
+        await _create_kubeadm_objects(server.registry, config, dependencies)
         endpoints = _endpoint_reconciler(server, dependencies)
         if endpoints is not None:
             await endpoints.reconcile()
@@ -127,6 +135,36 @@ async def running(config: Config, dependencies: Dependencies) -> AsyncIterator[A
             # (pkg/controlplane/controller/kubernetesservice).
             stack.push_async_callback(endpoints.remove)
         yield server
+
+
+async def _create_kubeadm_objects(registry: Registry, config: Config, dependencies: Dependencies) -> None:
+    """Create what kubeadm creates in a new cluster, if a flag says so."""
+    options, clock = config.kubeadm, dependencies.clock
+    if not options.kubeadm_pod_network:
+        return
+    from .bootstrap.kubeadm.creation import create_objects, random_token  # noqa: PLC0415 - other clusters do not need it
+    from .bootstrap.kubeadm.objects import ClusterFacts  # noqa: PLC0415
+
+    facts = ClusterFacts(
+        minor=config.features.kubernetes_version,
+        server=server_url(config.serving, dependencies.port),
+        authority=dependencies.credentials.server_ca,
+        service_network=",".join(config.services.service_cluster_ip_range),
+        pod_network=options.kubeadm_pod_network,
+        token=random_token(dependencies.random.stream("kubeadm")),
+        now=clock.now(),
+        endpoint=options.kubeadm_endpoint,
+    )
+    try:
+        await create_objects(registry, facts, has_storage_class=options.kubeadm_storage_class)
+    except ApiError as error:
+        LOG.error("The objects of kubeadm were not all created: %s", error)  # noqa: TRY400 - it says what is wrong
+
+
+def server_url(serving: Serving, port: int) -> str:
+    """Return the URL of a server for clients on this machine."""
+    host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(serving.bind_address, serving.bind_address)  # noqa: S104 - compared, not bound
+    return f"https://{f'[{host}]' if ip_address(host).version == 6 else host}:{port}"
 
 
 def _listening(server: ApiServer, dependencies: Dependencies) -> AbstractAsyncContextManager[None]:

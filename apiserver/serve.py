@@ -20,13 +20,12 @@ from .config.settings import Serving
 from .control.controllers import ReadControllers
 from .http.server import Listener, bind
 from .registry.component_statuses import NO_PROBES, EmbeddedProbe
-from .running import Dependencies, running
+from .running import LOOPBACK, Dependencies, running, server_url
 from .serving_credentials import Credentials, load_credentials
 from .stored_release import change_of_release, last_minor, record_minor
 
 LOG = logging.getLogger(__name__)
 
-LOOPBACK = "127.0.0.1"
 READY = b"READY=1"
 _REMOTE_ADDRESS = ("192.0.2.1", 9)
 """An address that no machine has (TEST-NET-1): the source address of the route to it is this machine's address."""
@@ -145,10 +144,7 @@ def _advertised_address(serving: Serving) -> str:
 
 def _announce(serving: Serving, listeners: list[Listener], credentials: Credentials) -> str:
     """Write the kubeconfigs, log the addresses, and return the URL of the server."""
-    bound = ip_address(serving.bind_address)
-    host = {"0.0.0.0": LOOPBACK, "::": "::1"}.get(serving.bind_address, serving.bind_address)  # noqa: S104 - compared, not bound
-    url = f"https://{f'[{host}]' if bound.version == 6 else host}:{listeners[0].port}"
-    path = serving.write_kubeconfig
+    url, path = server_url(serving, listeners[0].port), serving.write_kubeconfig
     if path is not None:
         credentials.write_kubeconfig(path, url)
         LOG.info("Kubeconfig: %s", path)

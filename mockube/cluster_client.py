@@ -8,7 +8,6 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery import conditions, meta, wellknown
-from mockube.apimachinery.randomness import SystemRandom
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.client.connect import ClientOptions, connect
 from mockube.client.kinds import CONFIG_MAPS, NODES, SERVICE_ACCOUNTS
@@ -22,7 +21,6 @@ from mockube.component_base.suggestions import enumerate_names
 from mockube.component_base.supervision import timeout
 from mockube.controller_manager.config.selection import ALL_CONTROLLERS, is_controller_enabled
 from mockube.kubelet.node_pools.pool import NodePools
-from mockube.launch import LaunchOptions
 from mockube.objects.watching import watch_objects
 from mockube.resizing import desired_pools, request_nodes, wait_for_nodes
 
@@ -94,29 +92,6 @@ async def wait_usable(  # noqa: PLR0913 - each says what to wait for, or how
                 return desired
         except NoResponse:
             await clock.sleep(_RETRY_SECONDS)
-
-
-async def init_kubeadm(
-    kubeconfig: Path, options: LaunchOptions, *, clock: Clock, is_fork: bool = False
-) -> None:
-    """Create what kubeadm creates in a new cluster; in a fork, which has it, write the new address of the server.
-
-    Requests are repeated until the server responds.
-    """
-    from mockube.kubeadm.init import init, update_server  # noqa: PLC0415 - other clusters do not need it
-
-    access = read(kubeconfig)
-    while True:
-        try:
-            async with connect(ClientOptions(access=access, clock=clock, agent=AGENT)) as client:
-                if is_fork:
-                    await update_server(client, access.server)
-                else:
-                    await init(client, access, options, clock=clock, random=SystemRandom())
-        except NoResponse:
-            await clock.sleep(_RETRY_SECONDS)
-        else:
-            return
 
 
 async def replace_nodes(kubeconfig: Path, nodes: NodePools, *, clock: Clock) -> None:

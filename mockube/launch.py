@@ -1,15 +1,18 @@
 """How a control plane is launched, as two processes or inside this one: the flags of its API server and its controller manager."""
 
-from collections.abc import Iterable, Sequence
-from ipaddress import ip_address, ip_network
+from collections.abc import Iterable, Iterator, Sequence
+from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
+from mockube.apimachinery.ip_addresses import dns_address
 from mockube.component_base.flags import DEFAULT_SERVICE_NETWORKS
 from mockube.component_base.packs import own_pack_names
+from mockube.kubelet.addresses import node_address
+from mockube.kubelet.installation import DEFAULT_PORT
 from mockube.kubelet.node_pools.pool import NodePools, plain_nodes
 
 NAME: Final = "default"
@@ -31,13 +34,13 @@ MEMORY: Final = "memory"
 """Where objects are that are not stored on a disk or in etcd."""
 PROFILES: Final = (KUBEADM, MINIMAL)
 """What a cluster contains: what one has that kubeadm made, or nodes for pods alone."""
-_KUBEADM_SERVER_FLAGS: Final = ("--enable-bootstrap-token-auth", "true")
 _KUBEADM_MANAGER_FLAGS: Final = ("--controllers", "*,bootstrap-signer-controller,token-cleaner-controller")
 _ALL_CONTROLLERS: Final = ("*",)
+_POD_NETWORK: Final = "10.128.0.0/9"
+"""The network of pods that kubeadm's objects name, unless flags of the manager set another."""
+_STORAGE_CLASS_CREATOR: Final = "simulated-storage-class"
 
 _LOOPBACK: Final = "127.0.0.1"
-_DNS_NUMBER: Final = 10
-"""The number of the name server's address in the range of Services."""
 _NODE_RESTRICTION: Final = "NodeRestriction"
 _SERVICE_ACCOUNT_KEY: Final = "sa.key"
 _CLIENT_CA_FILES: Final = ("ca.crt", "ca.key")
@@ -72,10 +75,19 @@ class LaunchOptions(Struct, frozen=True, kw_only=True):
             *("--simulate-metrics", str(self.nodes.count > 0 or self.is_kubeadm).lower()),
             # The admission plugin that kubeadm enables, unless other flags name it.
             *(() if any(_NODE_RESTRICTION in flag for flag in self.flags) else _WITH_NODE_RESTRICTION),
-            *(_KUBEADM_SERVER_FLAGS if self.is_kubeadm else ()),
+            *(self._kubeadm_flags() if self.is_kubeadm else ()),
             *_control_flags(self.flags),
             *self.flags,
         )
+
+    def _kubeadm_flags(self) -> Iterator[str]:
+        """Yield the flags of the API server with which it creates what kubeadm does."""
+        network = pod_network(self.manager_flags)
+        yield from ("--enable-bootstrap-token-auth", "true", "--kubeadm-pod-network", network)
+        yield from ("--kubeadm-storage-class", str(_creates_storage_class(self.controllers)).lower())
+        if self.control_planes > 1:  # the first of its nodes has this address in a new cluster
+            address = node_address(self.nodes.count + 1)
+            yield from ("--kubeadm-endpoint", f"{address}:{api_server_port(self.flags)}")
 
     def manager_arguments(self) -> Sequence[str]:
         return (
@@ -90,6 +102,17 @@ class LaunchOptions(Struct, frozen=True, kw_only=True):
     def controllers(self) -> Sequence[str]:
         """The value of the manager's --controllers."""
         return selected_controllers(self.manager_flags)
+
+
+def _creates_storage_class(controllers: Sequence[str]) -> bool:
+    """Return whether `--controllers` includes what creates the class in a cluster of another profile: a user disables it who wants none."""
+    is_included = bool({"*", _STORAGE_CLASS_CREATOR} & {*controllers})
+    return is_included and f"-{_STORAGE_CLASS_CREATOR}" not in controllers
+
+
+def api_server_port(flags: Sequence[str]) -> int:
+    """Return the port of the API server on its nodes, which on this machine may be a free one."""
+    return int(values_of(flags).get("secure-port") or 0) or DEFAULT_PORT
 
 
 def values_of(flags: Iterable[str]) -> dict[str, str]:
@@ -110,6 +133,11 @@ def service_network(flags: Sequence[str]) -> str:
     return values_of(flags).get("service-cluster-ip-range") or ",".join(DEFAULT_SERVICE_NETWORKS)
 
 
+def pod_network(manager_flags: Sequence[str]) -> str:
+    """Return the network of pods in what kubeadm creates, by the flags of a controller manager."""
+    return values_of(manager_flags).get("cluster-cidr") or _POD_NETWORK
+
+
 def _control_flags(flags: Sequence[str]) -> Sequence[str]:
     """Return the flag that lets discovery list the group of control, unless other machines reach the server."""
     try:
@@ -117,14 +145,6 @@ def _control_flags(flags: Sequence[str]) -> Sequence[str]:
     except ValueError:  # the server says what is wrong
         is_local = False
     return ("--control", "on") if is_local else ()
-
-
-def dns_address(service_network: str) -> str:
-    """Return the address of the Service kube-dns; raise `ValueError` for a network that is too small."""
-    network = ip_network(service_network.partition(",")[0])
-    if network.num_addresses <= _DNS_NUMBER:
-        raise ValueError(f"{network} has no room for the address of kube-dns")
-    return str(network[_DNS_NUMBER])
 
 
 def _cluster_dns_flags(flags: Sequence[str]) -> Sequence[str]:

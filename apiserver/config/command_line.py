@@ -28,6 +28,7 @@ from .settings import (
     Auditing,
     AuthenticationOptions,
     Control,
+    Kubeadm,
     Kubelets,
     Services,
     Serving,
@@ -49,6 +50,7 @@ class Config(Struct, frozen=True, kw_only=True):
     auditing: Auditing = field(default_factory=Auditing)
     tracing: Tracing = field(default_factory=Tracing)
     control: Control = field(default_factory=Control)
+    kubeadm: Kubeadm = field(default_factory=Kubeadm)
     features: Features = field(default_factory=Features)
     logging: Logging = field(default_factory=Logging)
     ignored: tuple[str, ...] = ()

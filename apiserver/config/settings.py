@@ -464,6 +464,24 @@ class Control(Struct, frozen=True, kw_only=True):
     ] = 1000
 
 
+class Kubeadm(Struct, frozen=True, kw_only=True):
+    """Kubeadm"""
+
+    kubeadm_pod_network: Annotated[
+        str,
+        Flag(
+            "create in a new cluster what kubeadm creates, with this network of pods (nothing; mockube up sets it)",
+            metavar="CIDR",
+        ),
+    ] = ""
+    kubeadm_endpoint: Annotated[
+        str, Flag("address of a control plane of several nodes in these objects (none)", metavar="HOST:PORT")
+    ] = ""
+    kubeadm_storage_class: Annotated[
+        bool, Flag("create a default storage class with them (true)", boolean)
+    ] = True
+
+
 SECTIONS: Final[Mapping[str, type[Any]]] = {
     "serving": Serving,
     "store": StorageOptions,
@@ -476,6 +494,7 @@ SECTIONS: Final[Mapping[str, type[Any]]] = {
     "auditing": Auditing,
     "tracing": Tracing,
     "control": Control,
+    "kubeadm": Kubeadm,
     "features": Features,
     "logging": Logging,
 }

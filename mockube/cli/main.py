@@ -184,7 +184,7 @@ def _dispatch(arguments: list[str]) -> int:
             print(OVERVIEW, end="")
             return Code.OK
         case ["help", name, *_] if name in COMMANDS:
-            _command_parser(COMMANDS[name], []).print_help()
+            _command_parser(COMMANDS[name], ["--help"]).print_help()
             return Code.OK
     top_parser = _top_level_parser()
     arguments = _expand_aliases(arguments)
@@ -241,7 +241,9 @@ class _TopLevelParser(CommandParser):
         return "\n".join((HEAD, *groups, TAIL))
 
     def error(self, message: str, hint: str = "") -> NoReturn:
-        flag = next((each.partition("=")[0] for each in self.arguments if self._is_unknown_flag(each)), "")
+        flag = next(
+            (each.partition("=")[0] for each in self.arguments or () if self._is_unknown_flag(each)), ""
+        )
         if flag:
             place = place_of_name(flag, [*self.flags()])
             owner = next((command.name for command in COMMANDS.values() if flag in _flags_of(command)), "")

@@ -57,8 +57,8 @@ class _PrintPage(argparse.Action):
 class CommandParser(argparse.ArgumentParser):
     """A parser with errors of one line and without abbreviated flags."""
 
-    arguments: Sequence[str] = ()
-    """The arguments to be read, on which the flags of a command may depend."""
+    arguments: Sequence[str] | None = None
+    """The arguments to be read, on which the flags of a command may depend; None if they are not known."""
     passes_flags: bool = False
     """Whether an unknown flag begins the command that is the rest of the arguments, as those of kubectl."""
     begins_command: bool = False
@@ -107,6 +107,17 @@ class CommandParser(argparse.ArgumentParser):
         self._optionals.title = "Help"
         self._action_groups.append(self._action_groups.pop(self._action_groups.index(self._optionals)))
 
+    def knows_arguments(self, environment: Mapping[str, str], except_flags: Collection[str]) -> bool:
+        """Return whether the flags that were added suffice for the arguments and the environment, so that a command can leave out others.
+
+        They do not if one of some flags is set, or if all flags may be printed.
+        """
+        if self.arguments is None or any(name.startswith(PREFIX) for name in environment):
+            return False
+        words = (word.partition("=")[0] for word in _before_separator(self.arguments) if word.startswith("-"))
+        others = {*except_flags, *self._help.option_strings}
+        return all(word in self._option_string_actions and word not in others for word in words)
+
     def group(self, title: str, *pages: str) -> FlagGroup:
         """Return the group of flags with this title, which is on the given pages of the help, or else on the main one."""
         if pages:
@@ -148,7 +159,9 @@ class CommandParser(argparse.ArgumentParser):
         arguments = [*self._with_flag_names(self._without_bool_values(arguments))]
         names = {argument.partition("=")[0] for argument in _before_separator(arguments)}
         self._check_name_flag(names)
-        self.read_environment(environment, flag_names=names)
+        variables = {name: text for name, text in environment.items() if name.startswith(PREFIX) and text}
+        if variables:
+            self.read_environment(variables, flag_names=names)
         before = {} if namespace is None else dict(vars(namespace))
         options, rest = self.parse_known_args(arguments, namespace)
         for dest, value in before.items():  # argparse replaces them by the defaults of a subcommand
@@ -162,7 +175,7 @@ class CommandParser(argparse.ArgumentParser):
             action.dest
             for action in self._actions
             if not names.isdisjoint(action.option_strings)
-            or any(map(environment.get, variable_names(action)))
+            or (variables and any(map(variables.get, variable_names(action))))
         }
         return options
 

@@ -25,13 +25,13 @@ def flags(
     A server that other machines may reach publishes nothing by default. On Linux, each cluster has loopback addresses of its own for
     load balancers, so that two clusters may both have a port 80.
     """
-    is_set = values[_FLAG]
+    is_set = values.get(_FLAG)
     publishes = boolean(is_set[-1] or "true") if is_set else nodes > 0 and ip_address(address).is_loopback
     if not publishes:
         return ()
     chosen = [] if is_set else ["--publish=true"]
-    addresses = values[_ADDRESS_FLAG] or ["127.0.0.1"]
-    if not values[_RANGE_FLAG] and sys.platform == "linux" and ip_address(addresses[-1]).is_loopback:
+    addresses = values.get(_ADDRESS_FLAG) or ["127.0.0.1"]
+    if not values.get(_RANGE_FLAG) and sys.platform == "linux" and ip_address(addresses[-1]).is_loopback:
         chosen.append(f"--load-balancer-cidr={load_balancer_range(folder.name)}")
     return chosen
 

@@ -136,7 +136,7 @@ def check_control_planes(options: argparse.Namespace, profile: str) -> None:
 def check_networks(options: LaunchOptions) -> None:
     """Refuse a range of Services in which the profile kubeadm has no room."""
     if options.is_kubeadm and any(flag.startswith(_SERVICE_NETWORK) for flag in options.flags):
-        from mockube.kubeadm.init import problem_of  # noqa: PLC0415 - few clusters have another range
+        from mockube.kubeadm.installation import problem_of  # noqa: PLC0415 - few clusters have another range
 
         if problem := problem_of(options):
             raise UsageError(problem)

@@ -8,17 +8,15 @@ import shlex
 import shutil
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
-from mockube.apiserver.config import settings
 from mockube.apiserver.config.exposure import exposure_warnings
 from mockube.apiserver.config.settings import ENVIRONMENT
-from mockube.apiserver.config.upstream import IGNORED as SERVER_IGNORED
 from mockube.apiserver.stored_release import change_of_release, last_minor
 from mockube.clusters import named_cluster
 from mockube.clusters.kubeconfigs import check_no_other_clusters
@@ -30,19 +28,13 @@ from mockube.clusters.spec import ClusterSpec, ReadyCondition
 from mockube.clusters.supervisor import Supervisor
 from mockube.component_base.clock import RealClock
 from mockube.component_base.flags import (
-    Flag,
-    argparse_options,
     comma_separated,
-    flag_names,
     flags_of,
     seconds,
 )
-from mockube.component_base.klog import Logging
-from mockube.component_base.packs import PackError, flags_of_packs, own_pack_names, selected_packs
+from mockube.component_base.packs import own_pack_names
 from mockube.component_base.version import print_version
 from mockube.container_runtime.simulation_values import PROCESS
-from mockube.controller_manager.config import settings as manager
-from mockube.controller_manager.config.upstream import IGNORED as MANAGER_IGNORED
 from mockube.failure import UsageError
 from mockube.kubectl import KUBECTL, how_to_install
 from mockube.kubelet.node_pools import deprecated
@@ -53,7 +45,18 @@ from . import publishing
 from .detach import detach
 from .detached_cluster import run_detached, start_fork
 from .output import program_name
-from .parsing import ALL, PREFIX, CommandParser, FlagGroup
+from .parsing import ALL, CommandParser
+from .process_flags import (
+    BOTH,
+    MANAGER,
+    MANAGER_PAGE,
+    SERVER,
+    SERVER_PAGE,
+    add_process_flags,
+    dest_of,
+    split_flags,
+    values_of_flag,
+)
 from .progress import Progress, is_live
 from .run import check_images
 from .shared_flags import (
@@ -89,53 +92,12 @@ _STORE_NOTES: Final = {
 }
 
 
-SERVER_PAGE: Final = "apiserver"
-MANAGER_PAGE: Final = "controller-manager"
-"""The pages of the help with the flags of one process."""
 PAGES_HELP: Final = f"all flags: {SERVER_PAGE}, {MANAGER_PAGE} or {ALL}"
 START: Final = "Start"
 STORE: Final = "Store"
 GROUPS: Final = (CLUSTER, START, STORE, PODS)
 """The groups of the main page: of flags of this command, and of those of both processes that have a topic."""
 
-SERVER: Final = "API server"
-MANAGER: Final = "Controller manager"
-BOTH: Final = "Both"
-
-UP_FLAGS: Final = frozenset(
-    {
-        "kubeconfig",
-        "kubernetes_version",
-        "master",
-        "packs",
-        "simulate_nodes",
-        "write_kubeconfig",
-        "write_manager_kubeconfig",
-        "component_urls",
-        "fork_socket",
-        "ready_after_controllers",
-        "write_component_urls",
-        "data_dir",
-        "installation",
-    }
-)
-"""Flags of the two processes that `mockube up` defines itself, or that it sets."""
-PAGES: Final[Mapping[str, Sequence[str]]] = {
-    SERVER: [SERVER_PAGE],
-    MANAGER: [MANAGER_PAGE],
-    BOTH: [SERVER_PAGE, MANAGER_PAGE],
-}
-FLAGS_OF_BOTH: Final = frozenset({"feature_gates"})
-"""Flags that are passed to both processes, besides those of logging."""
-
-_IGNORED_FLAG_OPTIONS: Final[Mapping[str, Any]] = {
-    "action": "append",
-    "default": [],
-    "nargs": "?",
-    "const": "",
-    "help": argparse.SUPPRESS,
-}
-"""The argparse options of a flag that is accepted and passed, but has no effect."""
 WAIT_SECONDS: Final = 60.0
 
 
@@ -166,7 +128,8 @@ def add_flags(parser: CommandParser) -> None:
         help="keep the objects in the cluster's folder",
     )
     persistence.add_argument("--data-dir", type=Path, metavar="DIR", help="keep the objects in this folder")
-    add_process_flags(parser)
+    if not parser.knows_arguments(os.environ, except_flags=["--packs"]):
+        add_process_flags(parser)
 
 
 def _controller_names(packs: Iterable[str]) -> str:
@@ -177,7 +140,7 @@ def _controller_names(packs: Iterable[str]) -> str:
 
 def check_controllers(options: argparse.Namespace) -> None:
     """Refuse unknown names of controllers before the processes start."""
-    texts = vars(options)[f"{MANAGER}.controllers"]
+    texts = values_of_flag(options, MANAGER, "controllers")
     if not texts:
         return
     from mockube.controller_manager import catalog, command_line  # noqa: PLC0415 - it imports all controllers
@@ -190,8 +153,8 @@ def check_controllers(options: argparse.Namespace) -> None:
 
 
 def _check_images(options: argparse.Namespace) -> None:
-    has_processes = PROCESS in vars(options)[_dest(MANAGER, "container_runtime")][-1:]
-    texts = vars(options)[_dest(MANAGER, "images")]
+    has_processes = PROCESS in values_of_flag(options, MANAGER, "container_runtime")[-1:]
+    texts = values_of_flag(options, MANAGER, "images")
     check_images(Path(texts[-1]) if texts else None, has_processes=has_processes)
 
 
@@ -240,7 +203,7 @@ def read_wait(text: str) -> Wait:
 
 
 def run(options: argparse.Namespace) -> int:
-    for text in vars(options)[f"{SERVER}.version"]:
+    for text in values_of_flag(options, SERVER, "version"):
         print_version(text, options.kubernetes_version)
     _replace_deprecated(options)
     check_controllers(options)
@@ -271,9 +234,9 @@ def _replace_deprecated(options: argparse.Namespace) -> None:
     """Replace deprecated flags of nodes by the pool that they describe, and report these flags."""
     values = {}
     for name, flag in flags_of(deprecated.CommonSettings).items():
-        if texts := vars(options)[_dest(MANAGER, name)]:
+        if texts := values_of_flag(options, MANAGER, name):
             values[name] = flag.read(texts[-1])
-        vars(options)[_dest(MANAGER, name)] = []
+            vars(options)[dest_of(MANAGER, name)] = []
     settings = deprecated.CommonSettings(**values)
     flags = deprecated.set_flags(settings)
     if not flags:
@@ -308,15 +271,14 @@ def _run_attached(folder: ClusterFolder, spec: ClusterSpec) -> int:
 
 def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> ClusterSpec:
     server, manager = split_flags(options)
-    flags = vars(options)
-    port = flags[f"{SERVER}.secure-port"] or [str(default_port(folder, os.environ))]
-    address = flags[f"{SERVER}.bind-address"] or [LOOPBACK]
+    port = values_of_flag(options, SERVER, "secure-port") or [str(default_port(folder, os.environ))]
+    address = values_of_flag(options, SERVER, "bind-address") or [LOOPBACK]
     check_address(address[-1])
     check_port_free(address[-1], int(port[-1]), os.environ)
     copy_to = options.write_kubeconfig and options.write_kubeconfig.absolute()
     if copy_to is not None:
         check_no_other_clusters(folder, copy_to)
-    etcd = flags[f"{SERVER}.etcd-servers"]
+    etcd, levels = values_of_flag(options, SERVER, "etcd-servers"), values_of_flag(options, BOTH, "v")
     if etcd and (options.keep or options.data_dir):
         raise UsageError(
             "--etcd-servers, and --keep or --data-dir, cannot be set together: objects are stored in etcd or here"
@@ -337,7 +299,7 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
         ),
         manager_flags=(
             *manager,
-            *publishing.flags(flags, folder, address[-1], options.simulate_nodes.count),
+            *publishing.flags(vars(options), folder, address[-1], options.simulate_nodes.count),
             *version_flags(options),
         ),
         store=",".join(etcd) or str(data_dir or named_cluster.MEMORY),
@@ -349,7 +311,7 @@ def _cluster_spec(options: argparse.Namespace, folder: ClusterFolder) -> Cluster
         copy_to=copy_to,
         until=options.wait.until,
         seconds=options.wait.seconds,
-        notes_times=int(flags[f"{BOTH}.v"][-1]) >= START_TIMES if flags[f"{BOTH}.v"] else False,
+        notes_times=int(levels[-1]) >= START_TIMES if levels else False,
     )
 
 
@@ -384,11 +346,11 @@ def _print_change_of_release(options: argparse.Namespace, folder: ClusterFolder)
 
 def _exposure_warnings_of_flags(options: argparse.Namespace) -> Sequence[str]:
     """Return warnings about flags, or variables that the server reads, that give other users access."""
-    flags, environment = vars(options), os.environ
+    environment = os.environ
     values: dict[str, list[str]] = {}
     for name in ("authorization-mode", "allowed-hosts"):
         variable = f"{ENVIRONMENT}_{name.upper().replace('-', '_')}"
-        texts = flags[f"{SERVER}.{name}"] or [environment.get(variable, "")]
+        texts = values_of_flag(options, SERVER, name) or [environment.get(variable, "")]
         values[name] = [word for text in texts for word in comma_separated(text)]
     return exposure_warnings(values["authorization-mode"], values["allowed-hosts"])
 
@@ -426,78 +388,3 @@ def _nodes_text(record: ClusterRecord) -> str:
     if record.control_planes > 1:
         return f"{nodes} and {record.control_planes} of a control plane"
     return f"{nodes} and a control plane" if record.control_planes else nodes
-
-
-# --- the flags of the two processes: each is passed to the process that has it
-
-
-def add_process_flags(parser: CommandParser) -> None:
-    """Add the flags of both processes. A flag that both have is passed to the API server, but logging flags and feature gates to both.
-
-    A flag that only upstream's programs have is accepted and passed, and the process logs a warning.
-    """
-    known_flags = set(UP_FLAGS)
-    records_of_manager = [*manager.SECTIONS.values(), *_flags_of_packs(parser)]
-    for component, records in ((SERVER, settings.SECTIONS.values()), (MANAGER, records_of_manager)):
-        for record in records:
-            section_owner = BOTH if record is Logging else component
-            group = parser.group(f"{section_owner}: {record.__doc__}", *PAGES[section_owner])
-            for name, flag in flags_of(record).items():
-                if name not in known_flags:
-                    known_flags.add(name)
-                    owner = BOTH if name in FLAGS_OF_BOTH else section_owner
-                    action = _add_process_flag(group, owner, name, flag)
-                    if flag.topic:
-                        parser.group(flag.topic)._group_actions.append(action)  # noqa: SLF001 - argparse has no public way
-    for component, names in ((SERVER, SERVER_IGNORED), (MANAGER, MANAGER_IGNORED)):
-        for dashed in names:
-            if dashed.replace("-", "_") not in known_flags:
-                known_flags.add(dashed.replace("-", "_"))
-                parser.add_argument(f"--{dashed}", dest=f"{component}.{dashed}", **_IGNORED_FLAG_OPTIONS)
-
-
-def _flags_of_packs(parser: CommandParser) -> Iterable[type[Any]]:
-    """Return the flags of mockube's own packs, and of those that the arguments select."""
-    packs = dict.fromkeys(
-        (*own_pack_names(), *selected_packs(parser.arguments, os.environ, PREFIX.rstrip("_")))
-    )
-    records = (*settings.SECTIONS.values(), *manager.SECTIONS.values())
-    other_flags = (*parser.flags(), *MANAGER_IGNORED)
-    try:
-        return flags_of_packs(records, packs, other_flags=other_flags).values()
-    except PackError as error:
-        raise UsageError(f"--packs: {error}") from error
-
-
-def split_flags(options: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the flags for the API server and for the controller manager."""
-    flags: dict[str, list[str]] = {SERVER: [], MANAGER: [], BOTH: []}
-    for dest, texts in vars(options).items():
-        component, dot, name = dest.partition(".")
-        if dot:
-            flags[component] += [f"--{name}={text}" if text else f"--{name}" for text in texts]
-    return [*flags[SERVER], *flags[BOTH]], [*flags[MANAGER], *flags[BOTH]]
-
-
-def _add_process_flag(group: FlagGroup, component: str, name: str, flag: Flag) -> argparse.Action:
-    return group.add_argument(
-        *flag_names(name, flag),
-        action="append",
-        default=[],
-        dest=_dest(component, name),
-        **argparse_options(name, flag, _validator(flag)),
-    )
-
-
-def _dest(component: str, name: str) -> str:
-    return f"{component}.{name.replace('_', '-')}"
-
-
-def _validator(flag: Flag) -> Callable[[str], str]:
-    """Return a function that rejects an invalid value, and returns a valid one unchanged."""
-
-    def read(text: str) -> str:
-        flag.read(text)
-        return text
-
-    return read

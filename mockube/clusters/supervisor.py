@@ -13,10 +13,9 @@ from typing import Final
 
 import msgspec
 
-from mockube.apimachinery.status import ApiError
 from mockube.apimachinery.timestamps import format_time
 from mockube.component_base.clock import Clock
-from mockube.component_base.supervision import first_cause, start_in, wait_first
+from mockube.component_base.supervision import wait_first
 from mockube.failure import Failure, TimedOut
 from mockube.launch import KUBEADM
 from mockube.processes.child_processes import Report, exit_message
@@ -155,25 +154,13 @@ class Supervisor:
         self._update_components(plane)
 
     async def _make_usable(self, client: ModuleType) -> None:
-        """Create what the profile has, and wait for the nodes meanwhile."""
+        """Wait for what the specification names."""
         spec = self._spec
-        async with asyncio.TaskGroup() as group:
-            if spec.profile.name == KUBEADM:
-                start_in(group, "kubeadm", self._init_kubeadm(client))
-            if spec.until is ReadyCondition.NODES:
-                self._step("waiting for the nodes")
-                start_in(group, "nodes", self._wait_nodes(client))
+        if spec.until is ReadyCondition.NODES:
+            self._step("waiting for the nodes")
+            await self._wait_nodes(client)
         if spec.data_dir is not None:
             record_profile(spec.data_dir, spec.profile)
-
-    async def _init_kubeadm(self, client: ModuleType) -> None:
-        try:
-            is_fork = bool(self._spec.fork_of)
-            await client.init_kubeadm(
-                self._folder.kubeconfig, self._launch(), clock=self._clock, is_fork=is_fork
-            )
-        except (ApiError, ExceptionGroup) as error:
-            self._report(f"the objects of kubeadm were not all created: {first_cause(error)}")
 
     async def _wait_nodes(self, client: ModuleType) -> None:
         launch = self._launch()

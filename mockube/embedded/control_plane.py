@@ -144,10 +144,6 @@ async def control_plane(options: ClusterOptions) -> AsyncIterator[EmbeddedContro
         stack.callback(faults.clear)
         manager_client = await stack.enter_async_context(connect_client(server, server.controllers, clock))
         client = await stack.enter_async_context(connect_client(server, server.admin, clock))
-        if options.is_kubeadm:
-            from mockube.kubeadm.init import init  # noqa: PLC0415 - most clusters are minimal
-
-            await init(client, server.admin, options, clock=clock, random=random.stream("kubeadm"))
         await wait_for_pods(
             manager_client,
             manager_config.simulation.node_count,
@@ -211,7 +207,7 @@ def _install(options: ClusterOptions, folder: Path) -> Sequence[str]:
     """Write what kubeadm leaves on nodes; return the flags for it."""
     if not options.is_kubeadm:
         return ()
-    from mockube.kubeadm.init import problem_of, write_installation  # noqa: PLC0415 - most clusters are minimal
+    from mockube.kubeadm.installation import problem_of, write_installation  # noqa: PLC0415 - most clusters are minimal
 
     if problem := problem_of(options):
         raise ValueError(problem)

@@ -6,13 +6,12 @@ from typing import Any, Final, NamedTuple
 import yaml
 from msgspec import Struct
 
+from mockube.apimachinery.kubeadm_releases import VERSIONS, Differences, differences
 from mockube.component_base.version import version
 from mockube.container_runtime.control_plane_flags import FLAGS
-from mockube.kubelet.installation import CONTROL_PLANE, DEFAULT_PORT, NODE_ADDRESS, address_of_peer
+from mockube.kubelet.installation import CONTROL_PLANE, NODE_ADDRESS, address_of_peer
 from mockube.kubelet.node_pools.pool import node_name
-from mockube.launch import values_of
-
-from .releases import VERSIONS, Differences, differences
+from mockube.launch import api_server_port, values_of
 
 FOLDER: Final = "/etc/kubernetes/manifests"
 PKI: Final = "/etc/kubernetes/pki"
@@ -198,11 +197,6 @@ def _etcd(flags: ControlPlaneFlags, node: str, names_before: Sequence[str]) -> d
         ("etcd-certs", f"{PKI}/etcd", "DirectoryOrCreate", False),
     )
     return _pod(container, volumes, {"kubeadm.kubernetes.io/etcd.advertise-client-urls": client})
-
-
-def api_server_port(flags: Sequence[str]) -> int:
-    """Return the port of the API server on its nodes, which on this machine may be a free one."""
-    return int(values_of(flags).get("secure-port") or 0) or DEFAULT_PORT
 
 
 def _api_server(flags: ControlPlaneFlags) -> dict[str, Any]:

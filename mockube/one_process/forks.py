@@ -225,10 +225,10 @@ class ProcessForks:
 
     async def _move_kubeadm(self, url: str) -> None:
         """Write the address of this cluster into what kubeadm has created in that of the parent."""
-        from mockube.kubeadm.init import update_server  # noqa: PLC0415 - few clusters need it
+        from mockube.apiserver.bootstrap.kubeadm.creation import update_server  # noqa: PLC0415 - few clusters need it
 
-        with exempt(), suppress(ApiError):
-            await update_server(self._plane.controllers, url)
+        with suppress(ApiError):
+            await update_server(self._plane.server.api_server.registry, url)
 
     async def _wait_for_requests(self) -> None:
         self._plane.server.api_server.context.lifecycle.begin_shutdown()

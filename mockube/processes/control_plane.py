@@ -272,7 +272,7 @@ def _in_one_process(
 def _write_installation(launch: Launch, store: str) -> None:
     if launch.is_kubeadm:
         # It is imported while the API server starts.
-        from mockube.kubeadm.init import write_installation  # noqa: PLC0415
+        from mockube.kubeadm.installation import write_installation  # noqa: PLC0415
 
         logs = {"kube-apiserver": launch.log(SERVER), "kube-controller-manager": launch.log(MANAGER)}
         write_installation(launch.installation, launch, logs, store)

@@ -73,9 +73,6 @@ async def run_once(
         try:
             async with plane.running():
                 client = await client_import
-                if launch.is_kubeadm:
-                    init = client.init_kubeadm(launch.kubeconfig, launch, clock=clock)
-                    await wait_first(init, plane.wait_until_stopped())
                 await wait_first(
                     client.wait_usable(
                         launch.kubeconfig,

@@ -3,7 +3,7 @@
 import pytest
 
 from mockube.kubelet.node_pools.pool import plain_nodes
-from mockube.launch import LaunchOptions
+from mockube.launch import KUBEADM, LaunchOptions, values_of
 
 SIGNING_TOKENS = ("--service-account-private-key-file", "pki/sa.key")
 SIGNING_CERTIFICATES = (
@@ -69,3 +69,29 @@ def test_admission_plugin_of_kubeadm_is_enabled_unless_flags_name_it(flags, coun
 )
 def test_controllers_are_those_of_manager_flags(flags, expected):
     assert LaunchOptions(manager_flags=flags).controllers == expected
+
+
+@pytest.mark.parametrize(
+    ("control_planes", "flags", "endpoint"),
+    [(1, (), None), (3, (), "172.18.0.6:6443"), (2, ("--secure-port=7443",), "172.18.0.6:7443")],
+)
+def test_server_creates_what_kubeadm_does_with_the_address_of_several_control_planes(
+    control_planes, flags, endpoint
+):
+    options = LaunchOptions(nodes=plain_nodes(5), profile=KUBEADM, control_planes=control_planes, flags=flags)
+    values = values_of(options.server_arguments())
+    assert values.get("kubeadm-endpoint") == endpoint
+    assert (values["kubeadm-pod-network"], values["kubeadm-storage-class"]) == ("10.128.0.0/9", "true")
+
+
+@pytest.mark.parametrize(
+    ("controllers", "creates"),
+    [("*", "true"), ("*,-simulated-storage-class", "false"), ("replicaset-controller", "false")],
+)
+def test_storage_class_is_left_out_where_flags_exclude_what_creates_it(controllers, creates):
+    options = LaunchOptions(profile=KUBEADM, manager_flags=("--controllers", controllers))
+    assert values_of(options.server_arguments())["kubeadm-storage-class"] == creates
+
+
+def test_server_of_a_minimal_cluster_creates_nothing_of_kubeadm():
+    assert not [flag for flag in LaunchOptions().server_arguments() if "kubeadm" in flag]

@@ -5,7 +5,8 @@ import pytest
 from mockube.apiserver.config.settings import SECTIONS as SERVER_SECTIONS
 from mockube.cli import envtest, run, up
 from mockube.cli.parsing import CommandParser
-from mockube.cli.up import GROUPS, UP_FLAGS, add_process_flags, split_flags
+from mockube.cli.process_flags import UP_FLAGS, add_process_flags, split_flags
+from mockube.cli.up import GROUPS
 from mockube.component_base.flags import flags_of
 from mockube.controller_manager.config.settings import SECTIONS as MANAGER_SECTIONS
 

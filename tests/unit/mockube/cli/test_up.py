@@ -86,6 +86,28 @@ def test_deprecated_flags_are_a_pool_and_reported_once(options, capsys, argument
     assert len(lines) == number
 
 
+@pytest.mark.parametrize(
+    ("arguments", "environment", "has_all"),
+    [
+        ([], {}, False),
+        (["--detach", "--nodes=5", "--kubernetes-version", "1.36"], {"HOME": "/root"}, False),
+        (["--packs=kruise"], {}, True),
+        (["--event-ttl=1m"], {}, True),
+        (["--help"], {}, True),
+        ([], {"MOCKUBE_EVENT_TTL": "1m"}, True),
+        (None, {}, True),
+    ],
+)
+def test_flags_of_processes_are_added_if_one_may_be_set_or_printed(
+    monkeypatch, arguments, environment, has_all
+):
+    monkeypatch.setattr("os.environ", environment)
+    parser = CommandParser(prog="mockube up")
+    parser.arguments = arguments
+    add_flags(parser)
+    assert ("--event-ttl" in parser.flags()) is has_all
+
+
 def test_help_does_not_list_deprecated_flags():
     parser = CommandParser(prog="mockube up")
     add_flags(parser)

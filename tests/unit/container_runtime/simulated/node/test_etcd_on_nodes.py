@@ -3,11 +3,11 @@
 import orjson
 import pytest
 
+from mockube.apimachinery.kubeadm_releases import VERSIONS
 from mockube.apimachinery.schema import minors
 from mockube.container_runtime.etcd_snapshots import DATABASE, EtcdSnapshot, data_folder, decode, encode
 from mockube.container_runtime.node_machine import ServiceFailed
 from mockube.container_runtime.simulated.node.programs.etcd import MANIFEST, NEWEST_VERSION
-from mockube.kubeadm.releases import VERSIONS
 from tests.support.node_machine import NODE, Machine
 
 CONTROL_PLANE = {

@@ -1,4 +1,4 @@
-"""The objects that kubeadm creates when its API server is ready, and the default storage class. Pure, but for the manifests beside it."""
+"""The objects that kubeadm creates when its API server is ready, and the default storage class. Pure, but for the data beside it."""
 
 import re
 from base64 import b64encode
@@ -8,20 +8,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from mockube.apimachinery import meta
+from mockube.apimachinery.ip_addresses import dns_address
+from mockube.apimachinery.kubeadm_releases import VERSIONS, differences
 from mockube.apimachinery.timestamps import after, format_time
 from mockube.apimachinery.tree import Tree
-from mockube.apimachinery.yaml_decode import load_all
 from mockube.component_base.version import version
-from mockube.launch import dns_address
 
-from .releases import VERSIONS, differences
-
-_FOLDER: Final = Path(__file__).parent / "manifests"
+DATA: Final = Path(__file__).with_name("objects.json")
+"""The objects of the manifests beside it, which `python -m tools.kubeadm_objects` writes, by the name of the manifest."""
 _STORAGE: Final = "storage"
-_PHASES: Final = ("configuration", "kube-proxy", "coredns", _STORAGE)
+PHASES: Final = ("configuration", "kube-proxy", "coredns", _STORAGE)
 """The manifests in the order in which they are created."""
 _PLACE: Final = re.compile(r"\$\((\w+)\)")
 _TOKEN_LIFETIME: Final = timedelta(hours=24)
@@ -50,14 +50,11 @@ class ClusterFacts(Struct, frozen=True, kw_only=True):
 
 def objects(facts: ClusterFacts, *, has_storage_class: bool = True) -> Iterator[Tree]:
     """Yield the objects to create."""
-    phases = _PHASES if has_storage_class else [phase for phase in _PHASES if phase != _STORAGE]
     values, new = _values(facts), differences(facts.minor)
-    for phase in phases:
-        text = _PLACE.sub(
-            lambda match: values.get(match[1], match[0]), (_FOLDER / f"{phase}.yaml").read_text()
-        )
-        for document in load_all(text.encode()):
-            tree: Tree = document.tree
+    text = _PLACE.sub(lambda match: _escaped(values.get(match[1], match[0])), DATA.read_text())
+    trees: Mapping[str, Sequence[Tree]] = msgspec.json.decode(text)
+    for phase in PHASES if has_storage_class else PHASES[: PHASES.index(_STORAGE)]:
+        for tree in trees[phase]:
             if meta.name(tree) == _KUBELET_CLIENT and not new.has_kubelet_client:
                 continue
             if "data" in tree and meta.name(tree) in _SIGNED:
@@ -65,6 +62,11 @@ def objects(facts: ClusterFacts, *, has_storage_class: bool = True) -> Iterator[
             for container in () if new.has_probe_ports else _containers(tree):
                 _number_probe_ports(container)
             yield tree
+
+
+def _escaped(text: str) -> str:
+    """Return a text as it stands in a string of JSON."""
+    return msgspec.json.encode(text).decode()[1:-1]
 
 
 def _containers(tree: Tree) -> Sequence[Tree]:
@@ -76,25 +78,23 @@ def _containers(tree: Tree) -> Sequence[Tree]:
 def _values(facts: ClusterFacts) -> Mapping[str, str]:
     new, dns = differences(facts.minor), dns_address(facts.service_network)
     is_new = new.has_new_configuration
-    old_server = (
-        "\n      extraArgs:\n        authorization-mode: Node,RBAC\n      timeoutForControlPlane: 4m0s"
-    )
-    validity = "caCertificateValidityPeriod: 87600h0m0s\n    certificateValidityPeriod: 8760h0m0s\n    "
-    cache = " {\n           disable success cluster.local\n           disable denial cluster.local\n        }"
+    old_server = "\n  extraArgs:\n    authorization-mode: Node,RBAC\n  timeoutForControlPlane: 4m0s"
+    validity = "caCertificateValidityPeriod: 87600h0m0s\ncertificateValidityPeriod: 8760h0m0s\n"
+    cache = " {\n       disable success cluster.local\n       disable denial cluster.local\n    }"
     return {
         "API_SERVER": "{}" if is_new else old_server,
         "AUTHORITY": b64encode(facts.authority).decode(),
         "CACHE": cache if new.limits_cache else "",
         "CA_VALIDITY": validity if is_new else "",
         "COREDNS": VERSIONS[facts.minor].coredns,
-        "CONTROL_PLANE_ENDPOINT": f"controlPlaneEndpoint: {facts.endpoint}\n    " if facts.endpoint else "",
-        "CRASH_LOOP": "crashLoopBackOff: {}\n    " if new.has_scheduler_readiness else "",
+        "CONTROL_PLANE_ENDPOINT": f"controlPlaneEndpoint: {facts.endpoint}\n" if facts.endpoint else "",
+        "CRASH_LOOP": "crashLoopBackOff: {}\n" if new.has_scheduler_readiness else "",
         "DNS": dns,
-        "ENCRYPTION": "encryptionAlgorithm: RSA-2048\n    " if is_new else "",
-        "EXPIRATION": f'"{format_time(after(facts.now, _TOKEN_LIFETIME))}"',
+        "ENCRYPTION": "encryptionAlgorithm: RSA-2048\n" if is_new else "",
+        "EXPIRATION": format_time(after(facts.now, _TOKEN_LIFETIME)),
         "KUBEADM_API": "v1beta4" if is_new else "v1beta3",
         "POD_NETWORK": facts.pod_network,
-        "PROXY": "proxy: {}\n    " if is_new else "",
+        "PROXY": "proxy: {}\n" if is_new else "",
         "PROXY_MODE": "iptables" if new.has_proxy_mode else "",
         "SERVER": facts.server,
         "SERVICE_NETWORK": facts.service_network,

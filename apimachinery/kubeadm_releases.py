@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from mockube.apimachinery.schema import minors
+from .schema import minors
 
 
 class Versions(NamedTuple):

@@ -4,11 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
+from mockube.apimachinery import kubeadm_releases as releases
+from mockube.apimachinery.ip_addresses import dns_address
 from mockube.apimachinery.schema import minors
 from mockube.apimachinery.yaml_decode import load
-from mockube.kubeadm import releases
-from mockube.kubeadm.addons import ClusterFacts, objects
-from mockube.launch import dns_address
+from mockube.apiserver.bootstrap.kubeadm.objects import DATA, ClusterFacts, objects
+from tools.kubeadm_objects import encoded_objects
 
 
 def made(minor=minors.NEWEST, **facts):
@@ -26,6 +27,10 @@ def made(minor=minors.NEWEST, **facts):
         (tree["kind"], tree["metadata"]["name"]): tree
         for tree in objects(ClusterFacts(minor=minor, **values))
     }
+
+
+def test_data_is_that_of_the_manifests():
+    assert DATA.read_bytes() == encoded_objects()
 
 
 @pytest.mark.parametrize("minor", minors.MINORS)
