@@ -5,16 +5,22 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Final
 
-PROGRAMS_OF_EXTRAS: Final[Mapping[str, frozenset[str]]] = {
+PROGRAMS: Final[Mapping[str, frozenset[str]]] = {
     "python": frozenset(["python", "python3", *(f"python3.{minor}" for minor in range(8, 15))])
 }
-"""The programs of each folder of `extras/`."""
+"""The programs of containers that each folder of `extras/` has."""
+NODE_PROGRAMS: Final[Mapping[str, frozenset[str]]] = {
+    "machines": frozenset(
+        ["containerd", "crictl", "etcdctl", "etcdutl", "ip", "journalctl", "kubeadm", "kubelet", "netstat", "openssl", "ps", "ss", "systemctl"]
+    )
+}  # fmt: skip
+"""The programs of nodes that each has."""
 
 
-def missing_distribution(program: str) -> str:
+def missing_distribution(program: str, *, on_node: bool = False) -> str:
     """Return the distribution that would simulate a program; "" if none does, or if it is installed."""
-    name = program.rpartition("/")[2]
-    extra = next((extra for extra, programs in PROGRAMS_OF_EXTRAS.items() if name in programs), "")
+    name, programs = program.rpartition("/")[2], NODE_PROGRAMS if on_node else PROGRAMS
+    extra = next((extra for extra, names in programs.items() if name in names), "")
     return f"mockube-{extra}" if extra and not _is_installed(extra) else ""
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final, NamedTuple, TypeAlias
 
-from tools.packages import PACKAGES, ROOT
+from tools.packages import CODE, ROOT
 
 SHOWN: Final = 5
 SHORT_LINES: Final = 3
@@ -33,7 +33,7 @@ class Sizes(NamedTuple):
 
 def sizes() -> Sizes:
     found = Sizes([], [], [])
-    for package in PACKAGES:
+    for package in CODE:
         for path in sorted((ROOT / package).rglob("*.py")):
             text, name = path.read_text(), path.relative_to(ROOT).as_posix()
             tree = ast.parse(text)

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from tools.packages import PACKAGES, ROOT
+from tools.packages import CODE, ROOT
 
 PATIENCE: Final = 60.0
 POD: Final = {
@@ -80,7 +80,7 @@ def _is_resumed(frame: FrameType) -> bool:
 
 
 def _is_ours(file: Path) -> bool:
-    return file.is_relative_to(ROOT) and file.relative_to(ROOT).parts[0] in PACKAGES
+    return file.is_relative_to(ROOT) and file.relative_to(ROOT).parts[0] in CODE
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ import yaml
 from mockube.apimachinery.schema.minors import MINORS, RELEASES
 from mockube.component_base.packs import own_pack_names
 from mockube.controller_manager import catalog
-from tools.packages import PACKAGES, ROOT
+from tools.packages import CODE, ROOT
 
 FOLDER: Final = ROOT / "docs/fidelity"
 INDEX: Final = "names"
@@ -132,7 +132,7 @@ def _is_test(test: str) -> bool:
 
 def program_text() -> str:
     """Return the source of the program, with literals that are broken over lines joined, and spaces for line breaks."""
-    files = (path.read_text() for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")))
+    files = (path.read_text() for package in CODE for path in sorted((ROOT / package).rglob("*.py")))
     joined = re.sub(r"([\"'])\s*\n\s*f?\1", "", "\n".join(files))
     return " ".join(joined.split())
 

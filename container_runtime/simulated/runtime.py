@@ -133,6 +133,7 @@ from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
 from .shell.process import Host, OtherProcess, Program, Run, RunningProcess, UnknownProgram
 from .shell.programs.all_programs import PROGRAMS
+from .shell.programs.installed_programs import LayeredPrograms
 from .shell.scheduling import KILL
 from .shell.signals import SIGNALS
 from .shell.syntax import ShellSyntaxError
@@ -1002,7 +1003,7 @@ class SimulatedRuntime:
         host = commands.host_of(self._images, pod, container, references, run.started, files=files)
         host.now, host.is_strict = self._clock.now, False
         host.find_server = partial(self._configured.of_client, pod, container, run.restarts)
-        host.programs = PROGRAMS.extended({argv[0].rpartition("/")[2]: program})
+        host.programs = LayeredPrograms({argv[0].rpartition("/")[2]: program}, PROGRAMS)
         execution = run_command(host, argv, environment_of(pod, container, references))
         streams = _LogStreams(partial(self._write_log, pod, container["name"]))
         pace, network = self._pace(pod, container["name"]), self._network.caller(pod)

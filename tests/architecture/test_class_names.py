@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 
 from tests.architecture.source import paths
-from tools.packages import PACKAGES, ROOT
+from tools.packages import CODE, ROOT
 
 _CLASS = re.compile(r"^class ([A-Za-z]\w*)", re.MULTILINE)
 SHARED = {
@@ -25,10 +25,7 @@ def modules_by_class(package):
 
 def test_class_name_stands_for_one_idea_in_package():
     several = {
-        name: paths
-        for package in PACKAGES
-        for name, paths in modules_by_class(package).items()
-        if len(paths) > 1
+        name: paths for package in CODE for name, paths in modules_by_class(package).items() if len(paths) > 1
     }
     unlisted = {name: paths for name, paths in several.items() if name not in SHARED}
     assert not unlisted, "name these classes after their different ideas, or list why they share a name"

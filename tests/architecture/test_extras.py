@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from mockube.container_runtime.behavior import not_simulated
-from mockube.container_runtime.extras import PROGRAMS_OF_EXTRAS, missing_distribution
+from mockube.container_runtime.extras import NODE_PROGRAMS, PROGRAMS, missing_distribution
 from tests.architecture.source import settings
 from tools.packages import EXTRAS
 
@@ -25,14 +25,18 @@ def test_all_installs_every_extra():
     assert settings()["project"]["optional-dependencies"]["all"] == wanted
 
 
-def test_missing_programs_are_named_with_the_distribution_that_has_them():
-    programs = {extra: [*project["entry-points"]["mockube.programs"]] for extra, project in PROJECTS.items()}
-    assert {extra: sorted(names) for extra, names in PROGRAMS_OF_EXTRAS.items()} == {
-        extra: sorted(names) for extra, names in programs.items()
-    }
+@pytest.mark.parametrize(
+    ("group", "listed"), [("mockube.programs", PROGRAMS), ("mockube.node_programs", NODE_PROGRAMS)]
+)
+def test_missing_programs_are_named_with_the_distribution_that_has_them(group, listed):
+    assert {
+        extra: {*project["entry-points"][group]}
+        for extra, project in PROJECTS.items()
+        if group in project["entry-points"]
+    } == listed
 
 
 @pytest.mark.parametrize("program", ["python3", "/usr/bin/python", "grep", "", "the image x"])
 def test_programs_of_installed_extras_are_not_missing(program):
-    assert missing_distribution(program) == ""
+    assert missing_distribution(program) == missing_distribution(program, on_node=True) == ""
     assert "pip" not in not_simulated({"image": "x"}, program, "it ends")

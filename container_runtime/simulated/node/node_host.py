@@ -16,12 +16,17 @@ from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invoking import DEFAULT_PATH
 from mockube.container_runtime.simulated.shell.process import Host, OtherProcess, size_of
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.programs.installed_programs import (
+    NODE_GROUP,
+    InstalledPrograms,
+    LayeredPrograms,
+)
 
 from .installed_programs import node_programs
-from .programs.all_node_programs import NODE_PROGRAMS
 from .root_files import address_of, is_control_plane
 from .services import update_logs
 
+_PROGRAMS: Final = LayeredPrograms(InstalledPrograms(NODE_GROUP), PROGRAMS)
 _NAMES: Final = {0: "root", 65534: "nobody"}
 KUBELET_ARGV: Final = (
     "/usr/bin/kubelet",
@@ -57,7 +62,7 @@ def node_host(
         name=name,
         files=files,
         now=now,
-        programs=PROGRAMS.extended(NODE_PROGRAMS),
+        programs=_PROGRAMS,
         installed=node_programs(is_control_plane=is_control_plane(node)),
         address=address_of(node),
         user_names=_NAMES,

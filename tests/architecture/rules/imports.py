@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from tests.architecture.rules import names
 from tests.architecture.source import Finding, Module
-from tools.packages import PACKAGES
+from tools.packages import CODE
 
 
 def check(module: Module) -> Iterator[Finding]:
@@ -36,7 +36,7 @@ def check(module: Module) -> Iterator[Finding]:
 
 def check_namespace(module: Module) -> Iterator[Finding]:
     """Refuse to import a package by the name of its folder: it would be loaded a second time."""
-    inside = {*PACKAGES} - {"mockube"}
+    inside = {*CODE} - {"mockube"}
     for line, name in names.imports(module.tree):
         if name.partition(".")[0] in inside:
             yield Finding(line, f"import mockube.{name}")

@@ -33,7 +33,7 @@ from . import (
     text,
     transforming,
 )
-from .installed_programs import InstalledPrograms
+from .installed_programs import GROUP, InstalledPrograms, LayeredPrograms
 
 _OWN_PROGRAMS: Final[Mapping[str, Program]] = {
     **agnhost.PROGRAMS,
@@ -63,4 +63,4 @@ _OWN_PROGRAMS: Final[Mapping[str, Program]] = {
     "sed": sed.sed,
     **NETWORK_PROGRAMS,
 }
-PROGRAMS: Final = InstalledPrograms(_OWN_PROGRAMS)
+PROGRAMS: Final = LayeredPrograms(_OWN_PROGRAMS, InstalledPrograms(GROUP))

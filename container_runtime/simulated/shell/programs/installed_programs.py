@@ -1,11 +1,11 @@
-"""Programs that other distributions add to simulated containers, each by an entry point of the group `mockube.programs`.
+"""Programs that other distributions add to simulated containers and nodes, each by an entry point.
 
 The name of an entry point is that of the program; its object is a `Program`, as those of this folder. It is imported when the
 program is called for the first time.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from mockube.container_runtime.simulated.shell.process import Program, UnknownProgram
@@ -14,49 +14,64 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP: Final = "mockube.programs"
+"""The group of the programs of containers."""
+NODE_GROUP: Final = "mockube.node_programs"
+"""The group of those that only nodes have, or that show something else on nodes."""
 
 
 @cache
-def _entry_points() -> "Mapping[str, EntryPoint]":
+def _entry_points(group: str) -> "Mapping[str, EntryPoint]":
     from importlib.metadata import entry_points  # noqa: PLC0415 - a process that runs no command needs no such module
 
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
+    return {entry.name: entry for entry in entry_points(group=group)}
 
 
 class InstalledPrograms(Mapping[str, Program]):
-    """The programs of mockube itself, and those that are added; mockube's own come first."""
+    """The programs of a group of entry points by name."""
 
-    def __init__(
-        self, own: Mapping[str, Program], find: "Callable[[], Mapping[str, EntryPoint]]" = _entry_points
-    ) -> None:
-        self._own = own
-        self._find = find
+    def __init__(self, group: str, find: "Callable[[str], Mapping[str, EntryPoint]]" = _entry_points) -> None:
+        self._find = partial(find, group)
         self._imported: dict[str, Program] = {}
 
-    def extended(self, programs: Mapping[str, Program]) -> "InstalledPrograms":
-        """Return these programs with others, which come first."""
-        return InstalledPrograms({**self._own, **programs}, self._find)
-
     @cached_property
-    def _added(self) -> "Mapping[str, EntryPoint]":
-        return {name: entry for name, entry in self._find().items() if name not in self._own}
+    def _entries(self) -> "Mapping[str, EntryPoint]":
+        return self._find()
 
     def __getitem__(self, name: str) -> Program:
-        if (own := self._own.get(name)) is not None:
-            return own
         if (imported := self._imported.get(name)) is None:
-            imported = self._imported[name] = _import(self._added[name])
+            imported = self._imported[name] = _import(self._entries[name])
         return imported
 
     def __contains__(self, name: object) -> bool:
-        return name in self._own or name in self._added
+        return name in self._entries
 
     def __iter__(self) -> Iterator[str]:
-        yield from self._own
-        yield from self._added
+        return iter(self._entries)
 
     def __len__(self) -> int:
-        return len(self._own) + len(self._added)
+        return len(self._entries)
+
+
+class LayeredPrograms(Mapping[str, Program]):
+    """Programs of several mappings: of two with one name the first counts."""
+
+    def __init__(self, *layers: Mapping[str, Program]) -> None:
+        self._layers = layers
+
+    def __getitem__(self, name: str) -> Program:
+        for layer in self._layers:
+            if name in layer:
+                return layer[name]
+        raise KeyError(name)
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in layer for layer in self._layers)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(name for layer in self._layers for name in layer))
+
+    def __len__(self) -> int:
+        return len({name for layer in self._layers for name in layer})
 
 
 def _import(entry: "EntryPoint") -> Program:

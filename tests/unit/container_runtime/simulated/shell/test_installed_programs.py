@@ -7,7 +7,10 @@ import pytest
 from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.process import Host, UnknownProgram, write_text
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
-from mockube.container_runtime.simulated.shell.programs.installed_programs import GROUP, InstalledPrograms
+from mockube.container_runtime.simulated.shell.programs.installed_programs import (
+    InstalledPrograms,
+    LayeredPrograms,
+)
 from tests.support.shell_scripts import NOW, run
 
 MODULE = """
@@ -28,7 +31,7 @@ def own(process):
 
 @pytest.fixture
 def programs(tmp_path, monkeypatch):
-    """The programs `sh` of mockube, and those of a distribution with good and bad entry points."""
+    """The programs of a distribution with good and bad entry points."""
     (tmp_path / "company_programs.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     values = {
@@ -38,19 +41,13 @@ def programs(tmp_path, monkeypatch):
         "missing": "company_programs:absent",
         "broken": "no_such_module:greet",
     }
-    entries = {name: EntryPoint(name, value, GROUP) for name, value in values.items()}
-    return InstalledPrograms({"sh": own}, lambda: entries)
+    groups = {"group": {name: EntryPoint(name, value, "group") for name, value in values.items()}}
+    return InstalledPrograms("group", groups.__getitem__)
 
 
 def test_program_of_an_entry_point_is_the_object_that_it_names(programs):
     assert programs["greet"].__module__ == "company_programs"
     assert programs["greet"] is programs["greet"]
-
-
-def test_own_programs_come_first(programs):
-    assert programs["sh"] is own
-    assert programs.extended({"greet": own})["greet"] is own
-    assert programs.extended({"other": own})["greet"].__module__ == "company_programs"
 
 
 def test_all_names_are_known_before_an_import(programs):
@@ -59,6 +56,20 @@ def test_all_names_are_known_before_an_import(programs):
     assert "broken" in programs
     assert "cat" not in programs
     assert programs.get("cat") is None
+
+
+def test_first_layer_with_a_name_has_its_program(programs):
+    assert LayeredPrograms({"sh": own}, programs)["sh"] is own
+    assert LayeredPrograms(programs, {"sh": own})["sh"] is programs["greet"]
+    layers = LayeredPrograms({"sh": own, "other": own}, programs)
+    assert sorted(layers) == ["broken", "greet", "missing", "number", "other", "sh"]
+    assert len(layers) == 6
+    assert "other" in layers
+    assert layers.get("cat") is None
+
+
+def test_own_programs_of_containers_come_before_those_of_entry_points():
+    assert PROGRAMS["sh"].__module__.startswith("mockube.container_runtime.")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +93,7 @@ def test_shell_calls_a_program_of_an_entry_point(programs, command):
         name="pod",
         files=FileSystem(),
         now=lambda: NOW,
-        programs=PROGRAMS.extended({"greet": programs["greet"]}),
+        programs=LayeredPrograms(PROGRAMS, programs),
     )
     stdout, *_ = run("sh", "-c", f"{command}; echo $?", host=host)
     assert stdout == "hello\n3\n"

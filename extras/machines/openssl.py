@@ -4,13 +4,6 @@ from collections.abc import Generator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from mockube.container_runtime.simulated.node.certificate_text import (
-    alternative_names,
-    certificate_text,
-    load_certificate,
-    name_text,
-    time_text,
-)
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
@@ -19,6 +12,14 @@ from mockube.container_runtime.simulated.shell.process import (
     ProgramUsageError,
     Run,
     write_text,
+)
+
+from .certificate_text import (
+    alternative_names,
+    certificate_text,
+    load_certificate,
+    name_text,
+    time_text,
 )
 
 if TYPE_CHECKING:

@@ -371,4 +371,3 @@ _CTL: Final[Mapping[str, Command]] = {
     "member list": _member_list,
     **_UTL,
 }
-PROGRAMS: Final = {"etcdctl": etcdctl, "etcdutl": etcdutl}

@@ -8,7 +8,6 @@ import orjson
 
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.container_runtime.simulated.node.certificate_text import load_certificate
 from mockube.container_runtime.simulated.node.root_files import KUBELET_SETTINGS
 from mockube.container_runtime.simulated.node.services import ServiceError, ask
 from mockube.container_runtime.simulated.shell.network_programs.kubectl.output import to_yaml
@@ -22,6 +21,7 @@ from mockube.container_runtime.simulated.shell.process import (
 )
 
 from . import kubeadm_tokens
+from .certificate_text import load_certificate
 from .kubeadm_tokens import KubeadmError, require_admin, split_command
 from .tables import human_duration, table
 
@@ -186,10 +186,3 @@ def containerd(process: Process) -> Run:
     raise ProgramUsageError(
         "the container runtime of a node is started by systemd: systemctl start containerd"
     )
-
-
-PROGRAMS: Final = {
-    "kubeadm": kubeadm,
-    "kubelet": kubelet,
-    "containerd": containerd,
-}

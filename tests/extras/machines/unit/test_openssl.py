@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 from mockube.apimachinery.randomness import SystemRandom
 from mockube.component_base.serving_certificates import self_signed_certificate
-from mockube.container_runtime.simulated.node.certificate_text import (
+from mockube.extras.machines.certificate_text import (
     certificate_text,
     load_certificate,
     name_text,

@@ -7,7 +7,7 @@ from mockube.apimachinery.kubeadm_releases import VERSIONS
 from mockube.apimachinery.schema import minors
 from mockube.container_runtime.etcd_snapshots import DATABASE, EtcdSnapshot, data_folder, decode, encode
 from mockube.container_runtime.node_machine import ServiceFailed
-from mockube.container_runtime.simulated.node.programs.etcd import MANIFEST, NEWEST_VERSION
+from mockube.extras.machines.etcd import MANIFEST, NEWEST_VERSION
 from tests.support.node_machine import NODE, Machine
 
 CONTROL_PLANE = {
