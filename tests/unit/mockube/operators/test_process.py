@@ -236,6 +236,7 @@ def test_log_has_head_and_tail(writes, text):
     [
         pytest.param([], "no command for the operator", id="none"),
         pytest.param(["no-such-command"], "no-such-command: command not found", id="not on the path"),
+        pytest.param(["notes.txt"], "notes.txt: command not found", id="a file that is not on the path"),
         pytest.param(["./manager"], "./manager: command not found", id="no file"),
         pytest.param(["./notes.txt"], "./notes.txt: not an executable file", id="not executable"),
     ],
@@ -244,6 +245,14 @@ def test_command_that_cannot_be_started_is_refused(command, message, tmp_path):
     (tmp_path / "notes.txt").write_text("")
     with pytest.raises(Failure, match=f"^{message}$"):
         check_command(command, tmp_path)
+
+
+def test_network_of_an_operator_that_does_not_start_ends(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        OperatorProcess(
+            [sys.executable], kubeconfig=KUBECONFIG, folder=tmp_path / "none", server="https://server.example"
+        )
+    assert "network of an operator" not in [thread.name for thread in threading.enumerate()]
 
 
 def test_operator_that_cannot_be_killed_is_a_failure(monkeypatch):

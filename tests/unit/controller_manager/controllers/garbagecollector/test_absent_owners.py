@@ -27,3 +27,14 @@ def test_owner_that_is_seen_again_is_not_absent():
     absent.discard("owner")
     assert not absent.is_absent("owner", 1)
     absent.discard("another")
+
+
+def test_owner_that_was_asked_for_least_recently_is_forgotten():
+    absent = AbsentOwnerCache()
+    for number in range(500):
+        absent.add(str(number), 1)
+    assert absent.is_absent("0", 1)
+    absent.add("1", 1)
+    absent.add("new", 1)
+    assert not absent.is_absent("2", 1)
+    assert all(absent.is_absent(uid, 1) for uid in ("0", "1", "3", "499", "new"))

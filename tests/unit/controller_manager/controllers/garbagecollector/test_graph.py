@@ -2,6 +2,7 @@ import pytest
 
 from mockube.client import kinds
 from mockube.client.resources import Key
+from mockube.controller_manager.controllers.garbagecollector import graph as graphs
 from mockube.controller_manager.controllers.garbagecollector.graph import Graph
 
 
@@ -133,3 +134,87 @@ def test_orphaning_deletion_releases_dependents():
 def test_removal_of_unknown_object_does_nothing():
     look = Graph().remove("uid-a")
     assert (look.delete, look.orphan) == ([], [])
+
+
+FOREGROUND, ORPHAN = ["foregroundDeletion"], ["orphan"]
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "deleting", "expected"),
+    [
+        (FOREGROUND, True, (["b", "a"], [])),
+        (FOREGROUND, False, ([], [])),
+        ([], True, ([], [])),
+        (ORPHAN, True, ([], ["a"])),
+        (ORPHAN, False, ([], [])),
+    ],
+)
+def test_deletion_waits_only_with_its_finalizer(finalizers, deleting, expected):
+    graph = Graph()
+    observe(graph, config_map("a"), config_map("b", owner("a")))
+    assert observe(graph, config_map("a", finalizers=finalizers, deleting=deleting)) == expected
+    assert observe(graph, config_map("a", finalizers=finalizers, deleting=deleting)) == ([], [])
+
+
+def test_only_owners_that_wait_block_with_the_dependents_that_say_so():
+    graph = Graph()
+    observe(graph, config_map("a"), config_map("o"))
+    observe(graph, config_map("b", owner("a", blocks=True)), config_map("c", owner("a")))
+    observe(graph, config_map("d", owner("a"), owner("o", blocks=True)))
+    assert [node.identity.key.name for node in graph.node("uid-a").blocking_dependents] == ["b"]
+
+
+def test_changed_owners_move_the_dependent():
+    graph = Graph()
+    observe(graph, config_map("a"), config_map("o"), config_map("b", owner("a")))
+    assert observe(graph, config_map("b", owner("a"), owner("o"))) == ([], [])
+    assert [*graph.node("uid-a").dependents] == [*graph.node("uid-o").dependents] == ["uid-b"]
+    observe(graph, config_map("b", owner("o")))
+    assert [[*graph.node(uid).dependents] for uid in ("uid-a", "uid-o")] == [[], ["uid-b"]]
+    observe(graph, config_map("b", owner("o", blocks=True)))
+    assert [*graph.node("uid-o").dependents] == ["uid-b"]
+
+
+def test_unknown_owner_is_forgotten_with_its_last_dependent():
+    graph = Graph()
+    observe(graph, config_map("b", owner("a")), config_map("c", owner("a")))
+    graph.remove("uid-b")
+    assert graph.node("uid-a") is not None
+    graph.remove("uid-c")
+    assert graph.node("uid-a") is None
+    observe(graph, config_map("o"), config_map("d", owner("o")))
+    graph.remove("uid-d")
+    assert graph.node("uid-o") is not None, "it was observed"
+
+
+def test_removed_dependent_concerns_owners_that_wait():
+    graph = Graph()
+    observe(graph, config_map("a"), config_map("o"))
+    observe(graph, config_map("b", owner("a"), owner("o"), owner("unknown")))
+    observe(graph, config_map("a", finalizers=FOREGROUND, deleting=True))
+    assert names([graph.remove("uid-b").delete]) == ["a"]
+
+
+def test_new_dependent_of_an_owner_that_waits_is_checked():
+    graph = Graph()
+    observe(graph, config_map("a", finalizers=FOREGROUND, deleting=True))
+    assert observe(graph, config_map("b", owner("a"))) == (["b"], [])
+
+
+def test_equal_owners_are_remembered_once_up_to_a_limit(monkeypatch):
+    monkeypatch.setattr(graphs, "MAX_OWNERS", 2)
+    graph = Graph()
+    observe(graph, config_map("b", owner("a")), config_map("c", owner("a")))
+    first = graph.node("uid-b").owners
+    assert graph.node("uid-c").owners is first
+    observe(graph, config_map("d", owner("b")), config_map("e", owner("c")))
+    assert len(graph._owners) == 1
+    assert observe(graph, config_map("f", owner("a"))) == ([], [])
+    assert graph.node("uid-f").owners == first
+    assert graph.node("uid-f").owners is not first
+
+
+def test_namespaced_owner_in_another_namespace_does_not_match():
+    graph = Graph()
+    observe(graph, config_map("a", namespace="other"))
+    assert observe(graph, config_map("b", owner("a"))) == (["b"], [])
