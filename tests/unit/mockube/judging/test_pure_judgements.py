@@ -246,6 +246,31 @@ def test_dangerous_webhook_is_a_finding(fields: Any, rules: list[str]) -> None:
     assert [rule for rule, *_ in found] == rules
 
 
+def test_mutating_webhook_may_be_ignored() -> None:
+    configuration = {**_webhook(failurePolicy="Ignore"), "kind": "MutatingWebhookConfiguration"}
+    assert not [*webhook_problems(configuration, set(), "system")]
+
+
+@pytest.mark.parametrize(
+    ("operations", "group", "resource", "rules"),
+    [
+        (["CREATE"], "", "pods", ["webhook-blocks-cluster", "webhook-blocks-itself"]),
+        (["*"], "", "pods/*", ["webhook-blocks-cluster", "webhook-blocks-itself"]),
+        (["UPDATE"], "", "pods", ["webhook-blocks-cluster"]),
+        (["DELETE"], "apps", "deployments", ["webhook-blocks-cluster"]),
+        (["CONNECT"], "", "pods", []),
+        (["CREATE"], "example.com", "pods", []),
+        (["CREATE"], "apps", "pods", ["webhook-blocks-cluster"]),
+    ],
+)
+def test_webhook_blocks_the_writes_that_it_gets(
+    operations: Any, group: str, resource: str, rules: Any
+) -> None:
+    rule = {"apiGroups": [group], "resources": [resource], "operations": operations}
+    found = webhook_problems(_webhook(rules=[rule]), {"example.com"}, "system")
+    assert [name for name, *_ in found] == rules
+
+
 @pytest.mark.parametrize(
     ("selector", "matches"),
     [
@@ -319,3 +344,19 @@ def test_stored_version_counts_although_it_is_not_served() -> None:
     definition["spec"]["versions"][0]["served"] = False
     (problem,) = conversion_problems(definition)
     assert problem[2] == "w v2"
+
+
+@pytest.mark.parametrize(
+    ("name", "stored", "lost"),
+    [
+        ("metadata", {"x-kubernetes-embedded-resource": True}, []),
+        ("apiVersion", {"x-kubernetes-embedded-resource": True}, []),
+        ("kind", {"x-kubernetes-embedded-resource": True}, []),
+        ("kind", {}, ["spec.kind"]),
+        ("data", {"x-kubernetes-embedded-resource": True}, ["spec.data"]),
+    ],
+)
+def test_fields_of_each_object_are_stored(name: str, stored: Any, lost: list[str]) -> None:
+    schema = {"properties": {"spec": {"properties": {name: {}}}}}
+    assert [*lost_fields(schema, {"properties": {"spec": stored}})] == lost
+    assert not [*lost_fields({"properties": {"metadata": {}}}, {})]
