@@ -335,3 +335,61 @@ def test_status_is_written_if_it_differs(old, new, is_written):
     assert (written is not None) is is_written
     if written is not None:
         assert written["status"] == {"desiredReplicas": 0, "currentMetrics": None, **new}
+
+
+@pytest.mark.parametrize(
+    ("current", "desired", "range_", "recommended", "able", "limited"),
+    [
+        (5, 5, (1, 9), 5, ("ReadyForNewScale", "recommended size matches current size"), None),
+        (
+            5, 9, (1, 9), 5,
+            ("ScaleUpStabilized", "recent recommendations were lower than current one, applying the lowest recent recommendation"),
+            None,
+        ),
+        (
+            5, 1, (1, 9), 5,
+            ("ScaleDownStabilized", "recent recommendations were higher than current one, applying the highest recent recommendation"),
+            None,
+        ),
+        (1, 90, (1, 99), 90, None, ("ScaleUpLimit", "the desired replica count is increasing faster than the maximum scale rate")),
+        (9, 1, (1, 99), 1, None, ("ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate")),
+        (5, 9, (1, 6), 9, None, ("TooManyReplicas", "the desired replica count is more than the maximum replica count")),
+        (5, 4, (5, 9), 4, None, ("TooFewReplicas", "the desired replica count is less than the minimum replica count")),
+        (5, 5, (1, 9), 5, None, ("DesiredWithinRange", "the desired count is within the acceptable range")),
+    ],
+)  # fmt: skip
+def test_conditions_have_upstreams_messages(current, desired, range_, recommended, able, limited):
+    history = ScalingHistory(recommendations=(timed_count(recommended, 10),))
+    given = {
+        "scaleUp": rules(("Pods", 4, 60), window=60),
+        "scaleDown": rules(("Pods", 4, 60), window=60),
+    }
+    found = limit(given, desired, limits(current, minimum=range_[0], maximum=range_[1]), history)
+    assert able in (None, found.able_condition)
+    assert limited in (None, found.limited_condition)
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"scaleUp": {"policies": [], "selectPolicy": None}, "scaleDown": None}]
+)
+@pytest.mark.parametrize(
+    ("current", "desired", "expected"), [(1, 90, 5), (10, 90, 20), (10, 1, 1)], ids=["4 pods", "100 %", "all"]
+)
+def test_absent_rules_are_the_defaults(given, current, desired, expected):
+    assert limit(given, desired, limits(current), ScalingHistory()).replicas == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "up", "down"), [(1, 4, (3,), ()), (4, 1, (), (3,))], ids=["up", "down"]
+)
+def test_change_is_an_event_of_its_direction(old, new, up, down):
+    history = with_scaling(ScalingHistory(), {}, old, new, NOW)
+    assert tuple(each.replicas for each in history.scale_up_events) == up
+    assert tuple(each.replicas for each in history.scale_down_events) == down
+    assert with_scaling(ScalingHistory(), None, old, new, NOW) == ScalingHistory()
+
+
+def test_expired_change_is_replaced_after_the_longest_period():
+    old = ScalingHistory(scale_up_events=(timed_count(1, 61), timed_count(2, 59)))
+    given = {"scaleUp": rules(("Pods", 4, 60), ("Pods", 4, 30))}
+    assert with_scaling(old, given, 1, 4, NOW).scale_up_events == (timed_count(3, 0), timed_count(2, 59))
