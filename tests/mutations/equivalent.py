@@ -14,6 +14,22 @@ EQUIVALENT_SITES: dict[tuple[str, str], str] = {
         "equal_ignoring_hash: `template == other or canonical_template(template) == canonical_templat…` without or `template == other`",
     ): "equal templates have equal canonical forms: it saves their computation",
     (
+        "controller_manager/control/executor.py",
+        "run_concurrently: `if len(items) == 1` never",
+    ): "one call among several has the same result: the rule saves a task",
+    (
+        "controller_manager/control/executor.py",
+        "Executor._execute_action: without `assert_never(action)`",
+    ): "no other action exists: it is for the type checker",
+    (
+        "controller_manager/controllers/attachdetach/controller.py",
+        "_changes: `node is not None and {*attached} != {*reported_names}` without and `node is not None`",
+    ): "without a node nothing is attached and nothing was reported: it is for the type checker",
+    (
+        "controller_manager/controllers/bootstrap/controller.py",
+        "reconcile_cluster_info: `config_map is None or _CONTENT not in data` without or `config_map is None`",
+    ): "an absent ConfigMap has no content: it is for the type checker",
+    (
         "mockube/operators/end_state.py",
         "end_state: `for … if label != name` always",
     ): "a name that is replaced by itself remains: the rule saves time",

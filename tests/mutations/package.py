@@ -42,7 +42,9 @@ PACKAGES = {
     "network": Package("network", 0.0, ("tests/unit/container_runtime/simulated", "tests/unit/publisher")),
     "publisher": Package("publisher", 0.9),
     "explanations": Package("explanations", 0.9),
-    "operators": Package("mockube/operators", 0.55),
+    "operators": Package("mockube/operators", 0.8),
+    "exploration": Package("mockube/exploration", 0.6),
+    "judging": Package("mockube/judging", 0.3),
 }
 
 
