@@ -166,3 +166,11 @@ def test_controllers_need_only_kinds_of_kubernetes():
     """Controllers of other kinds belong to packs."""
     needs = [need for controller in catalog.CONTROLLERS for need in controller.needs]
     assert [need for need in needs if not need.group.endswith(".k8s.io")] == []
+
+
+def test_events_are_of_the_component_or_of_the_account():
+    assert (catalog.DAEMON_SET.service_account, catalog.DAEMON_SET.event_source) == (
+        "daemon-set-controller",
+        "daemonset-controller",
+    )
+    assert catalog.DEPLOYMENT.event_source == "deployment-controller"
