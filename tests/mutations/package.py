@@ -36,7 +36,7 @@ class Package(NamedTuple):
 
 PACKAGES = {
     "scheduler": Package("scheduler", 0.9),
-    "controllers": Package("controller_manager", 0.65, ("tests/packs/kruise/unit",)),
+    "controllers": Package("controller_manager", 0.85, ("tests/packs/kruise/unit",)),
     "kubelet": Package("kubelet", 0.65),
     "runtime": Package("container_runtime", 0.0, ("tests/contract/container_runtime", "tests/unit/kubelet")),
     "network": Package("network", 0.0, ("tests/unit/container_runtime/simulated", "tests/unit/publisher")),
@@ -44,7 +44,7 @@ PACKAGES = {
     "explanations": Package("explanations", 0.9),
     "operators": Package("mockube/operators", 0.8),
     "exploration": Package("mockube/exploration", 0.6),
-    "judging": Package("mockube/judging", 0.3),
+    "judging": Package("mockube/judging", 0.4),
 }
 
 
