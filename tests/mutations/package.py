@@ -44,7 +44,7 @@ PACKAGES = {
     "explanations": Package("explanations", 0.9),
     "operators": Package("mockube/operators", 0.8),
     "exploration": Package("mockube/exploration", 0.6),
-    "judging": Package("mockube/judging", 0.4),
+    "judging": Package("mockube/judging", 0.35),
 }
 
 
