@@ -539,12 +539,12 @@ def runs_server(images: ImageTable, container: Mapping[str, Any]) -> bool:
     argv = (*command, *arguments)
     program = argv[0].rpartition("/")[2] if argv else ""
     if program in image.servers and program not in image.scripts:
-        return _serves_with(image, argv[1:]) and (program not in _DAEMONS or len(argv) > 1)
+        return serves_with(image, argv[1:]) and (program not in _DAEMONS or len(argv) > 1)
     if command or image.entrypoint or image.arguments or image.exit_code is not None:
         return False
     if not argv or has_subcommand(image, argv):
         return True
-    return image.takes_options and argv[0].startswith("-") and _serves_with(image, argv)
+    return image.takes_options and argv[0].startswith("-") and serves_with(image, argv)
 
 
 def is_daemon(image: Image, argv: Sequence[str]) -> bool:
@@ -579,7 +579,8 @@ def has_subcommand(image: Image, arguments: Sequence[str]) -> bool:
     )
 
 
-def _serves_with(image: Image, options: Sequence[str]) -> bool:
+def serves_with(image: Image, options: Sequence[str]) -> bool:
+    """Return whether the server of an image serves with some arguments, and does not only print something."""
     if not options or has_subcommand(image, options):
         return True
     is_option = options[0].startswith(("-", "/")) or options[0].endswith(image.takes_files)

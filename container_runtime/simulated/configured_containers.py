@@ -17,8 +17,8 @@ from .configured.contract import RunningServer
 from .connections.port_answers import CLIENT_PORT, ReceivedRequest
 from .connections.port_responses import PortResponses
 from .programs import commands, program
+from .programs.contexts import concurrent_containers
 from .servers.listeners import listeners_of
-from .servers.probe_answers import concurrent_containers
 from .servers.running_servers import RunningServers
 
 _WITHOUT_DIRECTIVE: Final = "its requests are answered without it"
@@ -75,7 +75,9 @@ class ConfiguredContainers:
             meta.uid(pod),
             name,
             restarts,
-            lambda: self._server(pod, name, runs=bool(listeners_of(self._images, pod, container).ports)),
+            lambda: self._server(
+                pod, name, runs=bool(listeners_of(self._images, pod, container, self._servers).ports)
+            ),
         )
 
     def _server(

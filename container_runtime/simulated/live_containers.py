@@ -17,8 +17,8 @@ from mockube.container_runtime.records import Records
 from . import predictions
 from .files.mounts import shared_volumes
 from .programs import commands
+from .programs.contexts import concurrent_containers
 from .programs.live_commands import handler_commands
-from .servers.probe_answers import concurrent_containers
 
 
 class _Joined(set[str]):

@@ -53,6 +53,7 @@ from .live_containers import LiveContainers
 from .node.node_files import FolderNodeFiles, NodeFiles, SystemFiles
 from .node.root_files import root_files
 from .programs import commands as runs
+from .programs.contexts import unknown_places
 from .programs.log_replay import LogReplay, replay_memory
 from .programs.other_processes import process_entries, process_view
 from .programs.program import containers_in_namespace, note_unknown_places, pid_of
@@ -221,9 +222,7 @@ class PodFiles:
                 references = await self._references.load_shared(pod, init_container)
                 mounts = mounts_of(shared_mounts(pod, init_container, references), lambda _: volumes)
                 files = file_system_of(self._images, pod, init_container, references, mounts, is_partial=True)
-                note_unknown_places(
-                    files, predictions.unknown_places(self._images, pod, init_container, script)
-                )
+                note_unknown_places(files, unknown_places(self._images, pod, init_container, script))
                 host = runs.host_of(self._images, pod, init_container, references, run.started, files=files)
                 replay = LogReplay(
                     runs.main_process(self._images, pod, init_container, references, host), host, run.started
@@ -295,7 +294,7 @@ class PodFiles:
             partial(file_system_of, self._images, pod, container, references, files=entries),
         )
         note_unknown_places(
-            files, predictions.unknown_places(self._images, pod, container, script_of(meta.annotations(pod)))
+            files, unknown_places(self._images, pod, container, script_of(meta.annotations(pod)))
         )
         self.disks.place(
             pod["spec"].get("nodeName") or "",

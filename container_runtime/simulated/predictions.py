@@ -1,12 +1,11 @@
 """What is known of simulated containers before they run (`Predictions`): what their commands do in the context of their pod. Pure."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import takewhile
 from math import inf
 from posixpath import normpath
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -21,9 +20,7 @@ from mockube.container_runtime.behavior import (
     has_default_command,
 )
 from mockube.container_runtime.config.environment import hostname_of, known_environment
-from mockube.container_runtime.config.volumes import api_volume_names
-from mockube.container_runtime.images.options import options_of
-from mockube.container_runtime.images.programs import NO_SYSTEM, programs_of_image
+from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.images.table import ImageTable, PortBehavior
 from mockube.container_runtime.load import NO_LOAD, RunLoad
 from mockube.container_runtime.pod_script import Script, script_of
@@ -34,47 +31,37 @@ from mockube.container_runtime.start_errors import NOT_STARTED, message_of_start
 from .files.image_places import file_places
 from .files.mounts import (
     shared_mount_paths,
-    shared_volumes,
     system_files,
-    volume_folders,
-    writable_paths,
     write_protection,
 )
 from .files.users import group_names, identity_of, user_names
 from .programs import handlers, image_load, program, requirements
 from .programs import unread_configuration as unread
-from .programs.commands import live_command
-from .programs.handlers import HandlerCommand, HandlerOutcome
-from .programs.lasting_files import has_small_disk, is_lasting
-from .programs.mount_conflicts import mount_problem
-from .programs.object_values import is_file_of_object, object_variables
-from .programs.other_processes import processes_at_start
-from .programs.program import (
-    ANY_YEAR,
-    MUCH,
-    CommandContext,
-    Invocation,
-    MountPaths,
-    UnknownPlaces,
-    invocation_of,
-    pid_of,
-    program_of,
-    shared_variables,
-    unknown_program_of,
+from .programs.contexts import (
+    concurrent_containers,
+    context_of,
+    full_context,
+    knows_default_command,
+    knows_image,
+    lacks_command,
+    outside_mounts,
+    unknown_places,
+    unknown_program,
 )
+from .programs.handlers import HandlerCommand, HandlerOutcome
+from .programs.mount_conflicts import mount_problem
+from .programs.object_values import object_variables
+from .programs.other_processes import processes_at_start
+from .programs.program import invocation_of, program_of, shared_variables
 from .programs.requirements import FindObject
-from .programs.script_commands import only_command, simple_commands
-from .programs.wrong_options import assumed_argument
 from .servers import probe_answers
 from .servers.listeners import listeners_of
 from .servers.port_conflicts import end_without_port
-from .servers.server_programs import SERVERS
+from .servers.running_servers import RunningServers
 from .shell.filesystem import FileEntry
-from .shell.outside import OutsideAnswer
+from .shell.outside import HOST_NAME, OutsideAnswer
 
 _PATHS: Final = re.compile(r"/[\w.+-]+(?:/[\w.+-]+)*")
-_LITTLE: Final = 1
-"""The bytes from which on what a command writes counts on a small disk."""
 _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 """The folder that is empty in an image."""
 
@@ -82,21 +69,6 @@ _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
 def image_user(images: ImageTable, container: ReadOnlyTree) -> int | str | None:
     image = images.behavior_of(container)
     return None if image is None else image.user_name or image.user
-
-
-def knows_image(images: ImageTable, container: ReadOnlyTree) -> bool:
-    return images.behavior_of(container) is not None or program.is_pause_image(container.get("image") or "")
-
-
-def knows_default_command(images: ImageTable, container: ReadOnlyTree) -> bool:
-    """Return whether it is known what the command of a container's image does: a server has a log or ports."""
-    return (
-        program.is_pause_image(container.get("image") or "")
-        or program.serves(images, container)
-        or program.default_run(images, container) is not None
-        or bool(program.command_of(images, container))
-        or lacks_command(images, container)
-    )
 
 
 def unread_configuration(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
@@ -126,7 +98,7 @@ def program_of_run(
         program_of,
         images,
         container,
-        _full_context(images, pod, container, script),
+        full_context(images, pod, container, script),
     )
 
 
@@ -160,8 +132,8 @@ def reaction_of_run(
     *,
     seconds: float,
 ) -> StopReaction:
-    full_context = _full_context(images, pod, container, script)
-    invocation = invocation_of(images, container, full_context)
+    context = full_context(images, pod, container, script)
+    invocation = invocation_of(images, container, context)
     try:
         return StopReaction() if invocation is None else program.reaction_at(invocation, seconds)
     except OutsideAnswer:
@@ -188,12 +160,6 @@ def has_program(images: ImageTable, container: ReadOnlyTree, name: str) -> bool:
     return is_listed or is_health_check or (image is not None and short_name in image.servers)
 
 
-def lacks_command(images: ImageTable, container: ReadOnlyTree) -> bool:
-    image = images.behavior_of(container)
-    is_empty = image is not None and image.programs == (NO_SYSTEM,)
-    return is_empty and not program.command_of(images, container)
-
-
 def runs_server(images: ImageTable, container: ReadOnlyTree) -> bool:
     image = images.behavior_of(container)
     if image is None or image.is_guess:
@@ -209,63 +175,7 @@ def changes_files(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree
 
 def is_simulated(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> bool:
     """Return whether the programs of a container's command are simulated, as far as its objects are known."""
-    return program_of(images, container, _full_context(images, pod, container, script)) is not None
-
-
-def unknown_program(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script) -> str:
-    """Return the program of a container's command that is not simulated, also if it fails; "" if there is none."""
-    if not program.command_of(images, container) and script.command(container["name"]) is None:
-        return ""
-    if is_file_of_object(pod, container, program.command_of(images, container)):
-        return ""  # It is read when the container starts.
-    return _unknown_program_in(images, pod, container, _full_context(images, pod, container, script))
-
-
-def _unknown_program_in(
-    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, context: CommandContext
-) -> str:
-    unknown = unknown_program_of(images, container, replace(context, fails_unknown=False))
-    return "" if unknown and _is_known_server(images, pod, container, unknown) else unknown
-
-
-def _is_known_server(
-    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, program_name: str
-) -> bool:
-    """Return whether a program that is not interpreted is a server, of which everything is known that clients see.
-
-    What a script gives to the server of an image is checked if nothing else is in the script, and the options of the server are known.
-    """
-    image, name = images.behavior_of(container), program_name.rpartition("/")[2]
-    servers = (*SERVERS, *(image.servers if image is not None else ()))
-    if name not in servers and container.get("command"):
-        return False
-    if image is not None and name not in SERVERS:
-        argv = program.argv_of(images, container)
-        is_checked = (
-            only_command(argv, (name,))
-            and options_of(name, container["image"]) is not None
-            and not assumed_argument(images, pod, container)
-        )
-        commands = () if is_checked else simple_commands(argv)
-        if any(len(words) > 1 and words[0].rpartition("/")[2] == name for words in commands):
-            return False
-    listeners = listeners_of(images, pod, container)
-    return bool(listeners.ports) and all(listeners.ports.values()) and not listeners.unknown
-
-
-def _full_context(
-    images: ImageTable,
-    pod: ReadOnlyTree,
-    container: ReadOnlyTree,
-    script: Script,
-) -> CommandContext:
-    earlier, unknown_volumes = _earlier_containers(images, pod, container, script)
-    shared_mounts = shared_mount_paths(pod, container) if earlier else ()
-    return replace(
-        _context(images, pod, container, script, shared_mounts, _mounts_of(container, unknown_volumes)),
-        earlier=earlier,
-        fails_unknown=images.unknown_programs.of(pod) == FAIL,
-    )
+    return program_of(images, container, full_context(images, pod, container, script)) is not None
 
 
 def handler_timeline(
@@ -302,7 +212,7 @@ def outcome_of_handler(
         shared_mounts = shared_mount_paths(pod, container)
         places = unknown_places(images, pod, container, script)
         main_context = replace(
-            _context(images, pod, container, script, shared_mounts, places),
+            context_of(images, pod, container, script, shared_mounts, places),
             fails_unknown=command.fails_unknown,
         )
         main = invocation_of(images, container, main_context)
@@ -310,11 +220,14 @@ def outcome_of_handler(
         folders: tuple[str, ...] | None = _empty_folders_beside_server(images, pod, container, script)
     else:
         folders = _empty_folders(pod, container, restarts)
-    outcome = handlers.outcome_of(main, command, folders)
-    if outcome is None:
-        outcome = handlers.outcome_of(main, _beside_processes(images, pod, container, command), folders)
-        assert outcome is not None
-    return outcome
+    while True:
+        outcome = handlers.outcome_of(main, command, folders)
+        if outcome is None:
+            command = _beside_processes(images, pod, container, command)
+        elif outcome.missing_value:
+            command = _with_value(images, pod, container, command, outcome.missing_value)
+        else:
+            return outcome
 
 
 def _beside_processes(
@@ -335,12 +248,11 @@ def _handler_command(
     of_objects = object_variables(pod, container)
     known = known_environment(pod, container)
     variables = {name: value for name, value in known.items() if name not in of_objects.names}
-    text = "\0".join(argv)
-    environment = shared_variables(container, variables, text)
+    environment = shared_variables(container, variables)
     return HandlerCommand(
         argv=tuple(argv),
         environment=tuple(environment.items()),
-        object_variables=of_objects._replace(names=of_objects.names | variables.keys() - environment.keys()),
+        object_variables=of_objects._replace(left_out=frozenset(variables.keys() - environment.keys())),
         outside=outside_mounts(images, pod, container),
         identity=identity_of(images, pod, container),
         protection=write_protection(images, pod, container),
@@ -350,20 +262,38 @@ def _handler_command(
         group_names=tuple(group_names(images, container).items()),
         installed=programs_of_image(images, container.get("image") or ""),
         places=file_places(images, container),
-        files=_named_files(images, pod, container, text) if "/etc/" in text or "/dev/" in text else (),
     )
 
 
-def _named_files(
-    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, text: str
-) -> tuple[tuple[str, FileEntry], ...]:
-    """Return the files of every container that a command names, so that it has one result for all pods without them."""
-    mounted = [mount["mountPath"] for mount in container.get("volumeMounts") or ()]
-    return tuple(
-        (path, entry)
-        for path, entry in system_files(images, pod, container)
-        if path in text and entry.data is not None and not path.startswith(tuple(mounted))
+def _with_value(
+    images: ImageTable,
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    command: HandlerCommand,
+    missing_value: str,
+) -> HandlerCommand:
+    """Return a command with the value of its pod for which it asks, or the file; it shares its result with those that have the same."""
+    if missing_value == HOST_NAME:
+        return replace(command, hostname=hostname_of(pod) or "localhost")
+    if missing_value.startswith("/"):
+        files = (*command.files, *_system_file(images, pod, container, missing_value))
+        return replace(command, files=files, asked_files=command.asked_files | {missing_value})
+    of_objects, value = command.object_variables, known_environment(pod, container)[missing_value]
+    return replace(
+        command,
+        environment=(*command.environment, (missing_value, value)),
+        object_variables=of_objects._replace(left_out=of_objects.left_out - {missing_value}),
     )
+
+
+def _system_file(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, path: str
+) -> Iterator[tuple[str, FileEntry]]:
+    """Yield the path of a file of every container with the file, unless a volume hides it."""
+    mounted = tuple(mount["mountPath"] for mount in container.get("volumeMounts") or ())
+    for each, entry in system_files(images, pod, container):
+        if each == path and entry.data is not None and not path.startswith(mounted):
+            yield path, entry
 
 
 def unknown_handler_program(
@@ -373,7 +303,9 @@ def unknown_handler_program(
     if not argv:
         return ""
     command = _beside_processes(images, pod, container, _handler_command(images, pod, container, argv))
-    return handlers.unknown_program_of_handler(command)
+    while (found := handlers.unknown_program_of_handler(command)).missing_value:
+        command = _with_value(images, pod, container, command, found.missing_value)
+    return found.program
 
 
 def _empty_folders(pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> tuple[str, ...]:
@@ -433,166 +365,24 @@ def folders_of_server(images: ImageTable, container: ReadOnlyTree, script: Scrip
     return tuple(f"{path.rstrip('/')}/" for path in paths)
 
 
-def _context(  # noqa: PLR0913 - as above
-    images: ImageTable,
-    pod: ReadOnlyTree,
-    container: ReadOnlyTree,
-    script: Script,
-    shared_mounts: MountPaths,
-    places: UnknownPlaces,
-    *,
-    is_alone: bool = False,
-) -> CommandContext:
-    return CommandContext(
-        hostname=hostname_of(pod),
-        year=_year_of(pod),
-        script=script.command(container["name"]),
-        environment=partial(known_environment, pod, container),
-        identity=identity_of(images, pod, container),
-        volumes=writable_paths(pod, container),
-        pid=pid_of(pod, container),
-        folders=volume_folders(pod, container),
-        protection=write_protection(images, pod, container),
-        shared_mounts=shared_mounts,
-        unknown_places=places,
-        outside=outside_mounts(images, pod, container, is_alone=is_alone),
-        object_variables=object_variables(pod, container),
-        much=_LITTLE if has_small_disk(pod) else MUCH,
-    )
-
-
-def outside_mounts(
-    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, *, is_alone: bool = False
-) -> tuple[str, ...]:
-    """Return the mount paths of a container's volumes of which nobody knows the files in advance: of API objects, and of others."""
-    if not container.get("volumeMounts"):
-        return ()
-    return changing_mounts(images, pod, container, api_volume_names(pod), is_alone=is_alone)
-
-
-def changing_mounts(
-    images: ImageTable,
-    pod: ReadOnlyTree,
-    container: ReadOnlyTree,
-    names: frozenset[str] = frozenset(),
-    *,
-    is_alone: bool = False,
-) -> tuple[str, ...]:
-    """Return the mount paths of a container's volumes that others write: claims, nodes and other containers; and of volumes by name."""
-    mounts = container.get("volumeMounts")
-    if not mounts:
-        return ()
-    names |= {volume["name"] for volume in pod["spec"].get("volumes") or () if is_lasting(volume)}
-    if not is_alone:
-        names |= _volumes_of_others(images, pod, container)
-    return tuple(normpath(mount["mountPath"]) for mount in mounts if mount["name"] in names)
-
-
-def _volumes_of_others(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> frozenset[str]:
-    """Return the names of the volumes that other containers write beside a container.
-
-    What a program that is not simulated writes is not there: a command that needs it would fail.
-    """
-    concurrent = [each for each in probe_answers.concurrent_containers(pod) if each.get("volumeMounts")]
-    others = [each for each in concurrent if each["name"] != container["name"]]
-    if not others or len(others) == len(concurrent):
-        return frozenset()
-    known, unknown = set[str](), set[str]()
-    own = shared_volumes(pod, container)
-    for other in others:
-        if shared := own & shared_volumes(pod, other):
-            (known if _is_known(images, pod, other) else unknown).update(shared)
-    return frozenset(known - unknown)
-
-
-def _is_known(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> bool:
-    if has_default_command(container) and knows_default_command(images, container):
-        return True
-    script = script_of(meta.annotations(pod))
-    return (
-        program_of(images, container, _context(images, pod, container, script, (), (), is_alone=True))
-        is not None
-    )
-
-
-def unknown_places(
-    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
-) -> UnknownPlaces:
-    """Return where a container has volumes into which earlier init containers that are not simulated may have written."""
-    return _mounts_of(container, _earlier_containers(images, pod, container, script).unknown_volumes)
-
-
-def _mounts_of(container: ReadOnlyTree, images: Mapping[str, str]) -> UnknownPlaces:
-    """Return where a container mounts volumes, with the images that are known by the volumes' names."""
-    return tuple(
-        (normpath(mount["mountPath"]), images[mount["name"]])
-        for mount in container.get("volumeMounts") or ()
-        if mount["name"] in images
-    )
-
-
-def _year_of(pod: ReadOnlyTree) -> int:
-    """Return the year in which the pod was created, without parsing the rest of the time."""
-    created = (pod.get("metadata") or {}).get("creationTimestamp")
-    return int(created[:4]) if created else ANY_YEAR
-
-
-class _EarlierContainers(NamedTuple):
-    """What the init containers that run before a container leave in volumes."""
-
-    commands: tuple[Invocation, ...]
-    """Those that share volumes with others."""
-    unknown_volumes: Mapping[str, str]
-    """The images that are not simulated and may have written into volumes, by the volumes' names."""
-
-
-def _earlier_containers(
-    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script
-) -> _EarlierContainers:
-    """Walk through the init containers once: what one of them reads depends on those before it."""
-    others = pod["spec"].get("initContainers")
-    if not others or not container.get("volumeMounts"):
-        return _EarlierContainers((), {})
-    commands: tuple[Invocation, ...] = ()
-    unknown: dict[str, str] = {}
-    read_only = api_volume_names(pod)
-    for other in takewhile(lambda other: other["name"] != container["name"], others):
-        mounts = shared_mount_paths(pod, other)
-        context = _context(images, pod, other, script, mounts, _mounts_of(other, unknown))
-        if _is_unknown(images, pod, other, script, replace(context, earlier=commands)):
-            volumes = {mount["name"] for mount in other.get("volumeMounts") or ()} - read_only
-            unknown |= dict.fromkeys(volumes, other.get("image") or "")
-        if mounts and (command := invocation_of(images, other, context)):
-            commands = (*commands, command)
-    return _EarlierContainers(commands, unknown)
-
-
-def _is_unknown(
-    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, script: Script, context: CommandContext
-) -> bool:
-    if live_command(images, pod, container) or script.times_runs:
-        return False
-    argv = program.command_of(images, container)
-    if not argv and script.command(container["name"]) is None:
-        return not knows_default_command(images, container)
-    # A file of an object is read when the container starts.
-    return not is_file_of_object(pod, container, argv) and bool(
-        _unknown_program_in(images, pod, container, context)
-    )
-
-
 def port_answer(
-    images: ImageTable, pod: ReadOnlyTree, request: PortProbe, script: Script, *, seconds: float = 0.0
+    images: ImageTable,
+    pod: ReadOnlyTree,
+    request: PortProbe,
+    script: Script,
+    *,
+    seconds: float = 0.0,
+    servers: RunningServers | None = None,
 ) -> PortAnswer:
     """Return what a port of a pod answers to an attempt of a probe, some seconds after the start of the container."""
-    if seconds < _opens_at(images, pod, request.port, script):
+    if servers is None and seconds < _opens_at(images, pod, request.port, script):
         return REFUSED
-    answer = probe_answers.predicted_answer(images, pod, request, script, seconds)
+    answer = probe_answers.predicted_answer(images, pod, request, script, seconds, servers)
     if (
         answer.unknown
         and answer.is_open
         and not pod["spec"].get("hostNetwork")
-        and is_closed(images, pod, request.port, script)
+        and is_closed(images, pod, request.port, script, servers)
     ):
         return REFUSED
     return answer
@@ -615,45 +405,37 @@ def _opens_at(images: ImageTable, pod: ReadOnlyTree, port: int, script: Script) 
     """Return the seconds after the start of a container at which it begins to listen on a port of the pod; 0 if nobody knows."""
     if str(port) in script.answers:
         return 0.0
-    for container in probe_answers.concurrent_containers(pod):
-        if container.get("command") and port in listeners_of(images, pod, container).ports:
-            return listens_from(images, pod, container, port)
+    for container in concurrent_containers(pod):
+        listeners = listeners_of(images, pod, container)
+        if port in listeners.ports:
+            return listeners.begin(port)
     return 0.0
 
 
-def listens_from(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, port: int) -> float:
-    """Return the seconds after which the command of a container calls the program that listens on a port.
-
-    Infinite if it never does; 0 if nobody knows, or if the command is that program itself.
-    """
-    name = listeners_of(images, pod, container).programs.get(port)
-    if name is None:
-        return 0.0
-    script = script_of(meta.annotations(pod))
-    calls = program.first_calls(images, container, _full_context(images, pod, container, script))
-    if calls is None:
-        return 0.0
-    return calls.seconds.get(name, inf if calls.is_complete else 0.0)
-
-
-def is_closed(images: ImageTable, pod: ReadOnlyTree, port: int, script: Script) -> bool:
+def is_closed(
+    images: ImageTable, pod: ReadOnlyTree, port: int, script: Script, servers: RunningServers | None = None
+) -> bool:
     """Return whether nothing in the pod can listen on the port."""
     if str(port) in script.answers or pod["spec"].get("hostNetwork"):
         return False
     return not any(
-        _may_listen(images, pod, container, port, script)
-        for container in probe_answers.concurrent_containers(pod)
+        _may_listen(images, pod, container, port, script, servers) for container in concurrent_containers(pod)
     )
 
 
 def _may_listen(
-    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, port: int, script: Script
+    images: ImageTable,
+    pod: ReadOnlyTree,
+    container: ReadOnlyTree,
+    port: int,
+    script: Script,
+    servers: RunningServers | None,
 ) -> bool:
     """Return whether a container listens on a port, or runs a program that is not simulated and may do so.
 
     A command that is interpreted from its start to its end listens nowhere but where its known servers do.
     """
-    listeners = listeners_of(images, pod, container)
+    listeners = listeners_of(images, pod, container, servers)
     if port in listeners.ports or not listeners.may_listen(port):
         return port in listeners.ports
     is_scripted = script.command(container["name"]) is not None

@@ -103,6 +103,7 @@ from .live_containers import LiveContainers
 from .machines import SimulatedMachines
 from .pod_files import PodFiles
 from .programs import commands
+from .programs.contexts import changing_mounts, concurrent_containers, unknown_places
 from .programs.live_commands import handler_commands, live_commands
 from .programs.log_replay import LogReplay, replay_memory
 from .programs.mount_conflicts import mount_problem
@@ -118,7 +119,6 @@ from .programs.program import (
     termination_message,
 )
 from .run_log import JoinableLog, RunLogReader, lost_log
-from .servers.listeners import listeners_of
 from .servers.live_probes import (
     answer_from_files,
     fields_of_actions,
@@ -126,7 +126,7 @@ from .servers.live_probes import (
     live_port_probes,
 )
 from .servers.port_conflicts import failed_bind, occupied_ports, process_without_port
-from .servers.probe_answers import concurrent_containers, handled_server_on, server_of_files
+from .servers.probe_answers import handled_server_on, server_of_files
 from .servers.running_servers import RunningServers
 from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
@@ -389,13 +389,10 @@ class SimulatedRuntime:
         is_configured = any(
             self._configured.is_configured(pod, other) for other in concurrent_containers(pod)
         )
-        has_live_server = any(
-            other.get("command")
-            and listeners_of(self._images, pod, other).programs
-            and self._live.command(pod, other)
-            for other in concurrent_containers(pod)
+        may_call_server = any(
+            other.get("command") and self._live.command(pod, other) for other in concurrent_containers(pod)
         )
-        if is_configured or has_live_server or self.loads.is_slow(pod):
+        if is_configured or may_call_server or self.loads.is_slow(pod):
             port_probes = [*fields_of_port_probes(container)]
         else:
             actions = fields_of_actions(self._images, pod, container)
@@ -524,15 +521,19 @@ class SimulatedRuntime:
         await self._wait_for_servers(pod, concurrent_containers(pod))
         if started := self._configured.started(pod):
             return await self._configured.probe(self._pods.latest(pod) or pod, request, started)
-        if request.path is not None and handled_server_on(self._images, pod, request.port) is not None:
+        if (
+            request.path is not None
+            and handled_server_on(self._images, pod, request.port, self._servers) is not None
+        ):
             return await self._probe_handled(pod, request)
-        served = server_of_files(self._images, pod, request.port)
+        served = server_of_files(self._images, pod, request.port, self._servers)
         if self._responses.is_closed(self._pods.latest(pod) or pod, request.port):
             return REFUSED
         if served is None:
             seconds = running_seconds(pod, name, self._clock.now()) or 0.0
+            script = script_of(meta.annotations(pod))
             return predictions.port_answer(
-                self._images, pod, request, script_of(meta.annotations(pod)), seconds=seconds
+                self._images, pod, request, script, seconds=seconds, servers=self._servers
             )
         container, behavior = served
         seconds = running_seconds(pod, container["name"], self._clock.now()) or 0.0
@@ -540,7 +541,9 @@ class SimulatedRuntime:
         references = await self._handler_references_of(pod, container, run)
         files = await self.files.file_system(pod, container, restarts=run, references=references)
         others = self._live.without_processes(pod)
-        return answer_from_files(self._images, others, container, behavior, request, seconds, files)
+        return answer_from_files(
+            self._images, others, container, behavior, request, seconds, files, self._servers
+        )
 
     async def _probe_handled(self, pod: ReadOnlyTree, request: PortProbe) -> PortAnswer:
         """Return the answer of a server whose program has rules of its own."""
@@ -696,10 +699,10 @@ class SimulatedRuntime:
         host.memory = replay_memory(pod, container, host.memory_bytes)
         volumes = await self.files.volumes_after_init_containers(pod, container)
         mounts = mounts_of(shared_mounts(pod, container, references), lambda _: volumes)
-        mounts |= dict.fromkeys(predictions.changing_mounts(self._images, pod, container), OUTSIDE)
+        mounts |= dict.fromkeys(changing_mounts(self._images, pod, container), OUTSIDE)
         host.files = file_system_of(self._images, pod, container, references, mounts, is_partial=True)
         script = script_of(meta.annotations(pod))
-        note_unknown_places(host.files, predictions.unknown_places(self._images, pod, container, script))
+        note_unknown_places(host.files, unknown_places(self._images, pod, container, script))
         bind = failed_bind(self._images, pod, container, self._other_host_pods(pod))
         process = (
             commands.main_process(self._images, pod, container, references, host)
@@ -860,6 +863,7 @@ class SimulatedRuntime:
                 wake=run.wake,
             )
         except (UnknownProgram, ShellSyntaxError, RecursionError) as error:
+            host.note_end_at(str(error) if isinstance(error, UnknownProgram) else "its script")
             await run.write(1, commands.not_simulated_line(pod, container, error))
             policy = self._images.unknown_programs.of(pod)
             code, waits = NOT_FOUND if policy == FAIL else 0, policy == WAIT
@@ -1020,11 +1024,14 @@ class SimulatedRuntime:
         run.listed_processes = lambda: tuple(host.listed_processes())
         run.send_signal = lambda number: host.send_signal(number)  # noqa: PLW0108 - the command sets it when it starts
         environment = environment_of(pod, run.container, References())
+        image = self._images.behavior_of(run.container)
         host.find_others = partial(self._processes, pod, run.container, environment, is_main=True)
 
         def find_stop_code() -> int | None:
             running = host.listed_processes()
-            reaction, handles = default_reaction(running[0].name if running else argv, is_first=is_first)
+            reaction, handles = default_reaction(
+                running[0].name if running else argv, is_first=is_first, image=image
+            )
             return None if handles or reaction.seconds else reaction.exit_code
 
         run.find_stop_code = find_stop_code

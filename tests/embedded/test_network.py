@@ -133,18 +133,18 @@ def test_pod_whose_script_starts_a_server_that_does_not_run_is_ready_by_assumpti
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "start"},
-        "data": {"start.sh": 'exec redis-server "$@"', "redis.conf": "no-such-option 1"},
+        "data": {"start.sh": 'exec mysqld "$@"'},
     }
     cluster.apply(orjson.dumps(start).decode())
-    tree = pod("started", "sh", "/start/start.sh", "/start/redis.conf")
+    tree = pod("started", "sh", "/start/start.sh", "--max-connections=9")
     tree["spec"]["volumes"] = [{"name": "v", "configMap": {"name": "start"}}]
     tree["spec"]["containers"][0] |= {
-        "image": "redis:8",
+        "image": "percona:8",
         "volumeMounts": [{"name": "v", "mountPath": "/start"}],
     }
     cluster.apply(orjson.dumps(tree).decode())
     end = "is not simulated: the container runs without it until it is stopped"
-    assumption = f"redis-server of the image redis:8 {end}"
+    assumption = f"mysqld of the image percona:8 {end}"
     cluster.wait("Pod", "started", lambda pod: assumption_of(pod) == assumption)
     assert cluster.get("Pod", "started")["status"]["phase"] == "Running"
 

@@ -98,7 +98,7 @@ def run_script(command, network=None, *, stdin=b""):
     paths = {"/etc/resolv.conf": RESOLVER, "/etc/hosts": HOSTS, "/ca.crt": AUTHORITY, "/other.crt": b"other"}
     files = FileSystem({path: FileEntry(data=data) for path, data in paths.items()})
     host = Host(
-        name="me",
+        hostname="me",
         files=files,
         now=lambda: datetime(2030, 1, 1, tzinfo=UTC),
         programs=PROGRAMS,

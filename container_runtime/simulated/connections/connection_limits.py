@@ -1,6 +1,5 @@
 """How many connections the servers of databases accept at once, and what they say to one that is too many."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -11,14 +10,16 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.records import Records
 from mockube.container_runtime.runs import container_status
+from mockube.container_runtime.simulated.servers.server_programs import option
 
 from .port_answers import OpenPort
 
 _OPTIONS: Final = {
-    "mysql": re.compile(r"--max[-_]connections[= ](\d{1,6})"),
-    "postgres": re.compile(r"(?:-c ?|--)max[-_]connections ?= ?(\d{1,6})|-N ?(\d{1,6})"),
-    "redis": re.compile(r"--maxclients (\d{1,6})"),
+    "mysql": ("--max-connections",),
+    "postgres": ("--max-connections", "max-connections", "-cmax-connections", "-N"),
+    "redis": ("--maxclients",),
 }
+"""The options of the servers, with dashes for underscores; the value of PostgreSQL's `-c` is one, too."""
 _VARIABLES: Final = ("MYSQL_MAX_CONNECTIONS", "MARIADB_MAX_CONNECTIONS", "POSTGRESQL_MAX_CONNECTIONS")
 _DEFAULTS: Final = {"mysql": 151, "postgres": 100, "redis": 10_000}
 _FATAL: Final = b"SFATAL\0VFATAL\0C53300\0Msorry, too many clients already\0Fproc.c\0L356\0RInitProcess\0\0"
@@ -83,10 +84,10 @@ def _run_of(pod: ReadOnlyTree, opened: OpenPort) -> tuple[str, int]:
 def limit_of_connections(opened: OpenPort) -> int:
     """Return how many connections a server accepts: by an option of its command, a variable of its image, or its default."""
     container = opened.container or {}
-    words = " ".join((*(container.get("command") or ()), *(container.get("args") or ())))
-    match = _OPTIONS[opened.speaks].search(words)
-    if match is not None:
-        return int(next(filter(None, match.groups())))
+    arguments = [word.replace("_", "-").replace(" ", "") for word in opened.argv]
+    value = option(arguments, *_OPTIONS[opened.speaks]) or ""
+    if value.isdecimal():
+        return int(value[:6])
     values = {entry["name"]: entry.get("value") or "" for entry in container.get("env") or ()}
     value = next((values[name] for name in _VARIABLES if values.get(name, "").isdecimal()), "")
     return int(value[:6]) if value else _DEFAULTS[opened.speaks]

@@ -1,6 +1,6 @@
 """The databases in containers: whose credentials they accept, by their variables and arguments, and the keys of Redis and its replicas."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 from weakref import WeakValueDictionary
@@ -15,13 +15,15 @@ from mockube.container_runtime.records import Records
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.simulated.network.calls import Login, NetworkCaller
 from mockube.container_runtime.simulated.pod_files import PodFiles
+from mockube.container_runtime.simulated.servers.listeners import listeners_of
 from mockube.container_runtime.simulated.servers.redis_parameters import (
     parameters_of_file,
     parameters_of_options,
     parameters_of_variables,
-    words_of_server,
 )
 from mockube.container_runtime.simulated.servers.redis_server import RedisServer
+from mockube.container_runtime.simulated.servers.running_servers import RunningServers
+from mockube.container_runtime.simulated.servers.server_programs import option
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.network_programs.redis_protocol import commands_in
 from mockube.network.view import ClusterView
@@ -63,6 +65,7 @@ class Databases:
     ) -> None:
         """`view` has the pods of the cluster, of which some may be replicas."""
         self._records = records
+        self._running = RunningServers(records)
         self._images = images
         self._files = files
         self._clock = clock
@@ -167,31 +170,31 @@ class Databases:
 
     async def _parameters_of_redis(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Mapping[str, str]:
         """Return what the image, the configuration file and the options of a server set."""
-        command = [*(container.get("command") or ()), *(container.get("args") or ())]
+        command = await self._command_of(pod, container)
         reads_variables = _reads_variables(self._images, container)
         if not (command or reads_variables):
             return {}
         variables = await self._variables(pod, container)
         found = parameters_of_variables(variables) if reads_variables else {}
-        words = words_of_server(expand_references(command, variables), variables)
-        paths = [word for word in words if word.endswith(".conf")]
+        paths = [word for word in command if word.endswith(".conf")]
         if paths:
             files = await self._files.file_system(pod, container)
             with suppress(FileError):
                 found |= parameters_of_file(files.read(paths[0]).decode("utf-8", "replace"))
-        return found | parameters_of_options(words)
+        return found | parameters_of_options(command)
+
+    async def _command_of(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> Sequence[str]:
+        """Return the command line of a server of Redis; nothing for the one of its image."""
+        calls = listeners_of(self._images, pod, container, self._running).calls.values()
+        argv: Sequence[str] = next((call.argv for call in calls), ())
+        return expand_references(argv, await self._variables(pod, container)) if argv else ()
 
     async def _password_of_redis(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
         """Return the password of a server: an option, or a variable of the images that read it."""
-        words = " ".join((*(container.get("command") or ()), *(container.get("args") or ())))
-        _, has_option, rest = words.partition("--requirepass")
-        if not has_option and not _reads_variables(self._images, container):
-            return ""
+        password = option(await self._command_of(pod, container), "--requirepass")
+        if password is not None or not _reads_variables(self._images, container):
+            return password or ""
         variables = await self._variables(pod, container)
-        if has_option:
-            text = next(iter(rest.lstrip("= ").split()), "").strip("\"'")
-            name = text.lstrip("$").strip("(){}")
-            return variables.get(name, text) if text.startswith("$") else text
         return next((variables[name] for name in _PASSWORDS_OF_REDIS if variables.get(name)), "")
 
     async def _variables(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> dict[str, str]:

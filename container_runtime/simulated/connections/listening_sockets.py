@@ -32,7 +32,7 @@ def listening_sockets(
     started = servers.of_pod(pod)
     found = set[tuple[int, str, str]]()
     for container in running_containers(pod):
-        listeners = listeners_of(images, pod, container)
+        listeners = listeners_of(images, pod, container, servers)
         server = started.get(container["name"])
         ports = {
             ("TCP", port) for port in listeners.ports if has_begun(images, pod, container, port, servers, now)

@@ -15,7 +15,6 @@ from mockube.container_runtime.images.table import HTTP, ImageTable, PortBehavio
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_spec, container_status, running_seconds
 from mockube.container_runtime.simulated.configured.contract import RunningServer
-from mockube.container_runtime.simulated.predictions import listens_from
 from mockube.container_runtime.simulated.servers.http_paths import (
     PLACEHOLDER,
     location_of,
@@ -86,6 +85,8 @@ class OpenPort(Struct, frozen=True, kw_only=True):
     """What is not simulated, if the behavior is unknown."""
     configured: RunningServer | None = None
     """The server that answers by its configuration; None for any other."""
+    argv: tuple[str, ...] = ()
+    """The command line of the program; empty for the server of an image without arguments."""
     is_accepted: bool = False
     """Whether a program of the pod accepts the connections itself."""
 
@@ -108,9 +109,10 @@ def open_port(
         if opened is not None:
             return opened
     for container in running_containers(pod):
-        if container["name"] in running_servers:
+        has_calls = servers is not None and servers.calls(pod, container["name"]) is not None
+        if container["name"] in running_servers and not has_calls:
             continue
-        listeners = listeners_of(images, pod, container)
+        listeners = listeners_of(images, pod, container, servers)
         ports = listeners.ports if protocol == "TCP" else (listeners.datagrams or {}).get(protocol, {})
         if port in ports and not has_begun(images, pod, container, port, servers, now):
             continue
@@ -138,15 +140,11 @@ def has_begun(
     servers: RunningServers | None,
     now: datetime | None,
 ) -> bool:
-    """Return whether the script of a container has called its program that listens on a port, or there is none."""
-    program = listeners_of(images, pod, container).programs.get(port)
-    if program is None or servers is None or now is None:
+    """Return whether the command of a container has called its program that listens on a port."""
+    if servers is None or now is None or servers.calls(pod, container["name"]) is not None:
         return True
-    calls = servers.calls(pod, container["name"])
-    if calls is not None:
-        return program in calls
     seconds = running_seconds(pod, container["name"], now)
-    return seconds is None or seconds >= listens_from(images, pod, container, port)
+    return seconds is None or seconds >= listeners_of(images, pod, container).begin(port)
 
 
 def _opened_by(
@@ -155,7 +153,14 @@ def _opened_by(
     if behavior is None:
         unknown = listeners.unknown or server_name(container, port)
         return OpenPort(uses_tls=None, container=container, unknown=unknown)
-    return OpenPort(speaks=behavior.speaks, uses_tls=behavior.tls, container=container, behavior=behavior)
+    call = listeners.calls.get(port)
+    return OpenPort(
+        speaks=behavior.speaks,
+        uses_tls=behavior.tls,
+        container=container,
+        behavior=behavior,
+        argv=() if call is None else call.argv,
+    )
 
 
 def _port_of_configured(container: ReadOnlyTree, server: RunningServer, port: int) -> OpenPort | None:

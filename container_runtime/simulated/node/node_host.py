@@ -59,7 +59,7 @@ def node_host(
     name, capacity = meta.name(node), (node.get("status") or {}).get("capacity") or {}
     processes = tuple(_processes(images, node, pods))
     return Host(
-        name=name,
+        hostname=name,
         files=files,
         now=now,
         programs=_PROGRAMS,

@@ -30,6 +30,7 @@ from mockube.container_runtime.simulation_values import FAIL
 from mockube.container_runtime.start_errors import NOT_STARTED, StartError
 
 from . import program
+from .image_servers import programs_with_servers
 from .requirements import unmet_need
 from .server_start import failed_by_capabilities, failed_start, written_paths
 from .unread_configuration import unread_configuration
@@ -47,7 +48,7 @@ def host_of(
     """Return the host in which a container's command runs; without `files`, only the files of mounts are known."""
     user, group, others, _ = identity_of(images, pod, container)
     return Host(
-        name=hostname_of(pod),
+        hostname=hostname_of(pod),
         pid=program.pid_of(pod, container),
         user=user,
         group=group,
@@ -59,7 +60,7 @@ def host_of(
         files=files or mounts.file_system_of(images, pod, container, references, is_partial=True),
         now=lambda: started,
         is_strict=images.unknown_programs.of(pod) != FAIL,
-        programs=PROGRAMS,
+        programs=programs_with_servers(images.behavior_of(container), container.get("image") or ""),
         installed=programs_of_image(images, container.get("image") or ""),
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),

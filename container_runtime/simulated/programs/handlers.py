@@ -22,7 +22,12 @@ from mockube.container_runtime.simulated.shell.filesystem import (
     WriteProtection,
 )
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
-from mockube.container_runtime.simulated.shell.outside import OutsideAnswer, ProcessesAsked
+from mockube.container_runtime.simulated.shell.outside import (
+    HOST_NAME,
+    OutsideAnswer,
+    ProcessesAsked,
+    ValueAsked,
+)
 from mockube.container_runtime.simulated.shell.process import (
     Host,
     OtherProcess,
@@ -45,8 +50,10 @@ MAX_TIMES: Final = 100
 """The number of times at which the container's command may change files; later changes have no effect on results."""
 MAX_OUTPUT: Final = 10 << 10
 """The bytes of output that a kubelet reads."""
+_OF_SYSTEMS: Final = ("/etc/", "/dev/")
+"""Where every container has files, of which a command gets those for which it asks."""
 _OF_EVERY_CONTAINER: Final = ("/etc/hosts", "/etc/resolv.conf", "/etc/hostname", "/proc/", "/sys/fs/cgroup")
-"""Files that differ from pod to pod; a command that names them has them."""
+"""Files that differ from pod to pod."""
 
 
 class HandlerCommand(Struct, frozen=True, kw_only=True):
@@ -70,8 +77,12 @@ class HandlerCommand(Struct, frozen=True, kw_only=True):
     outside: tuple[str, ...] = ()
     """The mount paths of volumes whose files others may write."""
     object_variables: ObjectVariables = ObjectVariables()
+    hostname: str = ""
+    """The host name; "" until it asks for it."""
     files: tuple[tuple[str, FileEntry], ...] = ()
-    """The files of every container that it names."""
+    """The files of every container for which it has asked."""
+    asked_files: frozenset[str] = frozenset()
+    """The paths for which it has asked, whether there are files or not."""
 
 
 class HandlerOutcome(NamedTuple):
@@ -81,6 +92,8 @@ class HandlerOutcome(NamedTuple):
     """Its results during a run of the container; None if it runs on the clock."""
     interferes: bool
     """Whether it writes files that others may read, or may do so or send signals, as it asks for what nobody knows in advance."""
+    missing_value: str = ""
+    """The value of its pod, or the file, for which it asks and which it lacks; "" without one."""
 
 
 class UnknownFile(UnknownProgram):
@@ -112,6 +125,7 @@ class _KnownFiles(FileSystem):
         self._folders = folders or ()
         self._knows_writers = folders is not None
         self._absent = absent
+        self._asked_files = command.asked_files
 
     def _note_change(self) -> None:
         self.is_changed = True
@@ -120,6 +134,8 @@ class _KnownFiles(FileSystem):
         return f"{path}/".startswith(self._folders) or super().hides(path)
 
     def may_exist(self, path: str) -> bool:
+        if path.startswith(_OF_SYSTEMS) and path not in self._asked_files:
+            raise ValueAsked(path)
         if path.startswith(_OF_EVERY_CONTAINER):
             raise OutsideAnswer(path)
         if not path.startswith(self._folders) and path not in self._absent and self._may_have(path):
@@ -157,8 +173,21 @@ def outcome_of(
         return _outcome(main, command, folders)
     except ProcessesAsked:
         return None
+    except ValueAsked as error:
+        return HandlerOutcome(
+            None, interferes=True, missing_value=error.name if lacks(command, error.name) else ""
+        )
     except OutsideAnswer:
         return HandlerOutcome(None, interferes=True)
+
+
+def lacks(command: HandlerCommand, missing_value: str) -> bool:
+    """Return whether a command lacks a value, which the container's own command may lack instead."""
+    if missing_value == HOST_NAME:
+        return not command.hostname
+    return missing_value in command.object_variables.left_out or (
+        missing_value.startswith(_OF_SYSTEMS) and missing_value not in command.asked_files
+    )
 
 
 def _outcome(
@@ -190,9 +219,17 @@ def _outcome(
     return HandlerOutcome(tuple(results), interferes)
 
 
+class UnknownOfHandler(NamedTuple):
+    """What a command needs that is not known."""
+
+    program: str
+    """The program that is not simulated, and on which its result depends from the start; "" if there is none."""
+    missing_value: str = ""
+    """The value of its pod, or the file, for which it asks first; "" if it has what it asks for."""
+
+
 @lru_cache(maxsize=4096)
-def unknown_program_of_handler(command: HandlerCommand) -> str:
-    """Return the program that is not simulated, and on which the result of a command depends from the start; "" if there is none."""
+def unknown_program_of_handler(command: HandlerCommand) -> UnknownOfHandler:
     host, execution = _start_command(
         replace(command, fails_unknown=False), _KnownFiles(dict(command.files), command)
     )
@@ -204,10 +241,12 @@ def unknown_program_of_handler(command: HandlerCommand) -> str:
             if host.elapsed == inf or isinstance(effect, RepeatedIteration):
                 break
     except UnknownProgram as error:
-        return "" if isinstance(error, UnknownFile) else str(error)
+        return UnknownOfHandler("" if isinstance(error, UnknownFile) else str(error))
+    except ValueAsked as error:
+        return UnknownOfHandler("", error.name)
     except (StopIteration, OutsideAnswer, OutOfMemory, StartError, ShellSyntaxError, RecursionError):
         pass
-    return ""
+    return UnknownOfHandler("")
 
 
 def _run_until_sleep(execution: Run, host: Host, budget: AdvanceBudget) -> float | None:
@@ -251,6 +290,7 @@ def _start_command(command: HandlerCommand, files: FileSystem) -> tuple[Host, Ru
         environment=command.environment,
         identity=command.identity,
         object_variables=command.object_variables,
+        hostname=command.hostname,
         pid=0,
         fails_unknown=command.fails_unknown,
         image=command.image,

@@ -11,7 +11,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.variables import reference_names
 from mockube.container_runtime.config.volumes import api_volume_names
 from mockube.container_runtime.simulated.files.mounts import SERVICE_ACCOUNT_PATH
-from mockube.container_runtime.simulated.shell.outside import OutsideAnswer
+from mockube.container_runtime.simulated.shell.outside import OutsideAnswer, ValueAsked
 
 _SERVICE_VARIABLE: Final = re.compile(
     r"_(?:SERVICE_HOST|SERVICE_PORT|SERVICE_PORT_\w{1,15}|PORT(?:_\d{1,5}_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$"
@@ -30,6 +30,8 @@ class ObjectVariables(NamedTuple):
     """The beginnings of the names that are keys of objects."""
     has_links: bool = True
     """Whether there are variables for all Services, and not only for the API server."""
+    left_out: frozenset[str] = frozenset()
+    """The variables with known values that equal commands do not share, so that they are left out until one asks for them."""
 
     def may_have(self, name: str) -> bool:
         if name in self.names:
@@ -41,6 +43,8 @@ class ObjectVariables(NamedTuple):
 
     def ask(self, name: str) -> None:
         """Raise `OutsideAnswer` if a variable that is not known may have a value, or some may if the name is empty."""
+        if name in self.left_out:
+            raise ValueAsked(name)
         if not name or self.may_have(name):
             raise OutsideAnswer(name)
 

@@ -5,14 +5,14 @@ Pure. The command is interpreted. The result is None for a command that is not s
 
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from math import inf
 from shlex import quote
 from typing import Any, Final, NamedTuple, NoReturn
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
@@ -37,6 +37,7 @@ from mockube.container_runtime.disk_usage import DISK_BYTES
 from mockube.container_runtime.images.programs import ImagePrograms, programs_of_image
 from mockube.container_runtime.images.table import (
     ENTRYPOINT,
+    Image,
     ImageTable,
     WrittenPath,
     is_daemon,
@@ -68,7 +69,13 @@ from mockube.container_runtime.simulated.shell.network_programs.servers.registry
     starts_server,
 )
 from mockube.container_runtime.simulated.shell.node_disk import NodeDisk
-from mockube.container_runtime.simulated.shell.outside import OutsideAnswer, OutsideFiles, ProcessesAsked
+from mockube.container_runtime.simulated.shell.outside import (
+    HOST_NAME,
+    OutsideAnswer,
+    OutsideFiles,
+    ProcessesAsked,
+    ValueAsked,
+)
 from mockube.container_runtime.simulated.shell.process import (
     FIRST_PID,
     Effect,
@@ -77,6 +84,7 @@ from mockube.container_runtime.simulated.shell.process import (
     OtherProcess,
     Output,
     Process,
+    ProgramCall,
     RepeatedIteration,
     Run,
     Sleep,
@@ -91,6 +99,7 @@ from mockube.container_runtime.start_errors import NOT_STARTED, StartError, mess
 
 from .advance_budget import AdvanceBudget
 from .cpu_meter import CpuMeter
+from .image_servers import programs_with_servers, server_names
 from .object_values import ObjectVariables
 from .server_start import FailedStart, failed_by_capabilities, failed_start, written_paths
 
@@ -108,12 +117,12 @@ MUCH: Final = 16 << 20
 _GO_PROGRAMS: Final = frozenset({"agnhost", "kubectl", "kube-proxy", "kube-webhook-certgen"})
 """Programs that end at SIGTERM also as the first process of a container, as Go's run-time does."""
 _GO_EXIT: Final = 2
+_CODES: Final = {"http-echo": 0, "socat": SIGNAL_CODE + TERM}
+"""The exit codes of other servers that handle SIGTERM."""
 _MAX_REACTION: Final = 3600.0
 """The seconds after a signal for which a command is interpreted."""
 _PAUSE_NAME: Final = re.compile(r"pause(?:-[a-z0-9]+)?(?:[:@].*)?")
 ANY_YEAR: Final = 2030
-_HOSTNAME: Final = re.compile(r"hostname|uname|python|random", re.IGNORECASE)
-"""Matches a command that depends on the host name: random numbers do, of the shell, of devices and of Python."""
 
 
 MountPaths = tuple[tuple[str, str], ...]
@@ -180,9 +189,9 @@ def program_of(
     invocation = invocation_of(images, container, context)
     if invocation is None:
         return SERVICE if is_pause_image(container.get("image") or "") else None
-    program = _interpret(invocation, min(restarts, MAX_RUNS), None)
+    program = _interpret(invocation, min(restarts, MAX_RUNS), None).program
     if isinstance(program, RunBehavior) and program.reads_time and started is not None:
-        program = _interpret(invocation, min(restarts, MAX_RUNS), started)
+        program = _interpret(invocation, min(restarts, MAX_RUNS), started).program
     if isinstance(program, UnknownCommand):
         return None
     return program
@@ -239,7 +248,7 @@ def unknown_program_of(
 ) -> str:
     """Return the program in a container's command that is not simulated; "" if there is none."""
     invocation = invocation_of(images, container, context)
-    program = None if invocation is None else _interpret(invocation, 0, None)
+    program = None if invocation is None else _interpret(invocation, 0, None).program
     if not isinstance(program, UnknownCommand):
         return ""
     return name_unknown(container, program.name, has_script=context.script is not None)
@@ -252,14 +261,14 @@ def invocation_of(
     argv = ("sh", "-c", context.script) if context.script is not None else command_of(images, container)
     if not argv:
         return None
-    text = "\0".join(argv)
     of_objects = context.object_variables
     variables = {name: value for name, value in context.environment().items() if name not in of_objects.names}
-    references = frozenset[str]().union(*map(reference_names, argv)) if "$(" in text else ()
-    environment = shared_variables(container, variables, text)
-    return Invocation(
-        argv=tuple(expand_references(argv, variables)) if "$" in text else argv,
-        object_variables=of_objects._replace(names=of_objects.names | variables.keys() - environment.keys()),
+    has_references = any("$" in word for word in argv)
+    references = frozenset[str]().union(*map(reference_names, argv)) if has_references else ()
+    environment = shared_variables(container, variables)
+    invocation = Invocation(
+        argv=tuple(expand_references(argv, variables)) if has_references else argv,
+        object_variables=of_objects._replace(left_out=frozenset(variables.keys() - environment.keys())),
         is_outside=any(name not in variables and of_objects.may_have(name) for name in references),
         much=context.much,
         environment=tuple(environment.items()),
@@ -274,7 +283,6 @@ def invocation_of(
         unknown_places=context.unknown_places,
         outside=context.outside,
         directory=container.get("workingDir") or "/",
-        hostname=context.hostname if _HOSTNAME.search(text) else "localhost",
         year=context.year,
         fails_unknown=context.fails_unknown,
         pid=context.pid,
@@ -283,19 +291,36 @@ def invocation_of(
         has_open_input=has_open_input(container),
         has_terminal=bool(container.get("tty")),
         image=container.get("image") or "",
+        known=None if context.script is not None else images.behavior_of(container),
         has_server=context.script is None and configured_kind(images, container) is not None,
         user_names=tuple(user_names(images, container).items()),
         group_names=tuple(group_names(images, container).items()),
     )
+    return _with_asked_values(invocation, variables, context.hostname)
 
 
-def shared_variables(container: Mapping[str, Any], variables: Mapping[str, str], text: str) -> dict[str, str]:
-    """Return the variables of which the result of a command is a function: without those of the pod alone that it does not name."""
+def _with_asked_values(invocation: "Invocation", variables: Mapping[str, str], hostname: str) -> "Invocation":
+    """Return a command with those values of its pod for which it asks; it shares its result with others that have the same ones."""
+    while missing_value := _interpret(invocation, 0, None).missing_value:
+        if missing_value == HOST_NAME:
+            invocation = replace(invocation, hostname=hostname or "localhost")
+            continue
+        of_objects = invocation.object_variables
+        invocation = replace(
+            invocation,
+            environment=(*invocation.environment, (missing_value, variables[missing_value])),
+            object_variables=of_objects._replace(left_out=of_objects.left_out - {missing_value}),
+        )
+    return invocation
+
+
+def shared_variables(container: Mapping[str, Any], variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that equal commands share: those that the container names, with their values."""
     literals = {entry["name"] for entry in container.get("env") or () if "valueFrom" not in entry}
     return {
         name: value
         for name, value in {**_path_variable(container), **variables}.items()
-        if name in literals or name == "PATH" or name in text
+        if name in literals or name == "PATH"
     }
 
 
@@ -323,7 +348,7 @@ def _start_problem(
     installed: ImagePrograms, name: str, path: str, directory: str, places: ImagePlaces
 ) -> str:
     host = Host(
-        name="",
+        hostname="",
         files=FileSystem({}, is_partial=True, places=places),
         now=lambda: datetime(ANY_YEAR, 1, 1, tzinfo=UTC),
         programs=PROGRAMS,
@@ -457,7 +482,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
     """The bytes from which on what it writes counts on the disk of its node, so that it runs on the clock."""
     folders: Folders = ()
     protection: WriteProtection = ()
-    hostname: str = "localhost"
+    hostname: str = ""
+    """The host name; "" until the command asks for it."""
     year: int = ANY_YEAR
     fails_unknown: bool = False
     pid: int = FIRST_PID
@@ -468,6 +494,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
     """Whether a read of the standard input waits."""
     has_terminal: bool = False
     image: str = ""
+    known: Image | None = None
+    """What is known of the image."""
     has_server: bool = False
     """Whether the image has a server with a configuration, whose start lies outside."""
     user_names: tuple[tuple[int, str], ...] = ()
@@ -524,51 +552,46 @@ class UnknownCommand(Struct, frozen=True):
     """The program that is not simulated."""
 
 
+class Interpretation(NamedTuple):
+    """What a command does, as far as it is computed in advance."""
+
+    program: "RunBehavior | UnknownCommand"
+    calls: Sequence[ProgramCall]
+    """The calls of programs that may listen."""
+    missing_value: str
+    """The value of its pod for which it asks and which it lacks; "" without one."""
+
+
 @lru_cache(maxsize=4096)
-def _interpret(
-    invocation: Invocation, restarts: int, started: datetime | None
-) -> "RunBehavior | UnknownCommand":
-    """Return the program of the run after `restarts` restarts; each run reads the volumes' files of the previous runs.
+def _interpret(invocation: Invocation, restarts: int, started: datetime | None) -> Interpretation:
+    """Return what a command does in the run after `restarts` restarts; each run reads the volumes' files of the previous runs.
 
     Without the time at which it started, the program is that of a run at the beginning of its year: as nearly all do not
     read the time, one result serves for many pods.
     """
-    return _run_after(invocation, restarts, started).program
+    run = _run_after(invocation, restarts, started)
+    return Interpretation(run.program, run.calls, run.missing_value)
 
 
-class FirstCalls(NamedTuple):
-    """Which programs a command calls, as far as it is known before it runs."""
-
-    seconds: Mapping[str, float]
-    """When it calls each of them first, in seconds after its start."""
-    is_complete: bool
-    """Whether it calls no others."""
-
-
-def first_calls(
+def calls_of(
     images: ImageTable, container: Mapping[str, Any], context: CommandContext
-) -> FirstCalls | None:
-    """Return which programs a container's command calls; None if what happens outside of it decides that."""
+) -> Sequence[ProgramCall]:
+    """Return which programs that may listen a container's command calls, as far as it is computed in advance."""
     invocation = invocation_of(images, container, context)
-    return None if invocation is None or invocation.is_outside else _first_calls(invocation)
+    return () if invocation is None else _interpret(invocation, 0, None).calls
 
 
-@lru_cache(maxsize=4096)
-def _first_calls(invocation: Invocation) -> FirstCalls | None:
-    budget = AdvanceBudget()
-    is_complete = False
-    try:
-        host, execution = start_invocation(invocation, initial_files(invocation, budget))
-        with suppress(UnknownProgram):
-            _run_to_end(execution, host, bytearray(), CpuMeter(), budget)
-            is_complete = True
-    except (OutsideAnswer, StartError, ShellSyntaxError, RecursionError, OutOfMemory):
-        return None
-    return FirstCalls(host.calls, is_complete)
+class _Trace(Struct):
+    """What is noted of a run besides what it does."""
+
+    calls: list[ProgramCall] = field(default_factory=list)
+    missing_value: str = ""
 
 
 class _ComputedRun(NamedTuple):
     program: "RunBehavior | UnknownCommand"
+    calls: Sequence[ProgramCall]
+    missing_value: str
     files: Mapping[str, FileEntry]
     """What it has left in its volumes."""
 
@@ -583,8 +606,9 @@ def _run_after(invocation: Invocation, restarts: int, started: datetime | None) 
         files = invocation.file_system(before.files)
     else:
         files = initial_files(invocation, budget, started)
-    program = _run_once(invocation, files, budget, started)
-    return _ComputedRun(program, _volume_files(invocation, files))
+    trace = _Trace()
+    program = _run_once(invocation, files, budget, started, trace)
+    return _ComputedRun(program, trace.calls, trace.missing_value, _volume_files(invocation, files))
 
 
 def initial_files(
@@ -596,7 +620,7 @@ def initial_files(
     for earlier_command in invocation.earlier:
         mounts = earlier_command.shared_mounts
         files = earlier_command.file_system(_mounted_entries(content, mounts), unknown)
-        behavior = _run_once(earlier_command, files, budget, started)
+        behavior = _run_once(earlier_command, files, budget, started, _Trace())
         if behavior is ON_CLOCK:
             unknown |= {volume for volume, _ in mounts}
             continue
@@ -633,7 +657,8 @@ def start_invocation(
     values = dict(invocation.environment)
     user, group, others, _ = invocation.identity
     host = Host(
-        name=invocation.hostname,
+        hostname=invocation.hostname,
+        ask_hostname=(lambda: None) if invocation.hostname else _ask_for_hostname,
         pid=invocation.pid if other_processes is not None else invocation.pid or _PID_BESIDE,
         find_others=_ask_for_processes if other_processes is None else lambda: other_processes,
         find_size=_raise_outside,
@@ -646,7 +671,7 @@ def start_invocation(
         files=files,
         now=lambda: now,
         is_strict=not invocation.fails_unknown,
-        programs=PROGRAMS,
+        programs=programs_with_servers(invocation.known, invocation.image),
         installed=invocation.installed,
         has_open_input=invocation.has_open_input,
         has_terminal=invocation.has_terminal,
@@ -664,25 +689,41 @@ def _raise_outside(*_: object) -> NoReturn:
     raise OutsideAnswer
 
 
+def _ask_for_hostname() -> NoReturn:
+    raise ValueAsked(HOST_NAME)
+
+
 def _ask_for_processes() -> NoReturn:
     raise ProcessesAsked
 
 
 def _run_once(
-    invocation: Invocation, files: FileSystem, budget: AdvanceBudget, started: datetime | None
+    invocation: Invocation,
+    files: FileSystem,
+    budget: AdvanceBudget,
+    started: datetime | None,
+    trace: _Trace,
 ) -> RunBehavior | UnknownCommand:
     try:
-        return _computed(invocation, files, budget, started)
+        return _computed(invocation, files, budget, started, trace)
+    except ValueAsked as error:
+        trace.missing_value = error.name
+        return ON_CLOCK
     except (OutsideAnswer, TooLarge):  # What is too large ends its container if that has less memory.
         return ON_CLOCK
 
 
 def _computed(
-    invocation: Invocation, files: FileSystem, budget: AdvanceBudget, started: datetime | None
+    invocation: Invocation,
+    files: FileSystem,
+    budget: AdvanceBudget,
+    started: datetime | None,
+    trace: _Trace,
 ) -> RunBehavior | UnknownCommand:
     if invocation.is_outside:
         raise OutsideAnswer
     host, execution = start_invocation(invocation, files, started)
+    host.calls = trace.calls
     log, meter, disk = bytearray(), CpuMeter(), NodeDisk(DISK_BYTES)
     files.disk = disk
     try:
@@ -694,8 +735,10 @@ def _computed(
     except UnknownProgram as error:
         if invocation.fails_unknown:
             return RunBehavior(seconds=host.elapsed, exit_code=NOT_FOUND)
+        host.note_end_at(str(error))
         return UnknownCommand(str(error))
     except (ShellSyntaxError, RecursionError) as error:
+        host.note_end_at("its script")
         return UnknownCommand(f"its script ({error})")
     except OutOfMemory:
         seconds = host.memory.steps[-1].seconds
@@ -707,7 +750,9 @@ def _computed(
     load = meter.load(host)
     running = host.listed_processes()  # none after its end
     argv = running[0].name if running else invocation.argv
-    reaction, may_handle = default_reaction(argv, is_first=invocation.pid == FIRST_PID)
+    reaction, may_handle = default_reaction(
+        argv, is_first=invocation.pid == FIRST_PID, image=invocation.known
+    )
     handles_signals = may_handle and host.catches_signals
     if handles_signals:
         reaction_at(invocation, host.elapsed, started)  # It may ask for something else then.
@@ -740,7 +785,9 @@ def _computed(
     )
 
 
-def default_reaction(argv: Sequence[str], *, is_first: bool) -> tuple[StopReaction, bool]:
+def default_reaction(
+    argv: Sequence[str], *, is_first: bool, image: Image | None = None
+) -> tuple[StopReaction, bool]:
     """Return what the program of a first process does after SIGTERM, unless a trap decides that; also return whether one may.
 
     The process may not be the first of its namespace.
@@ -749,7 +796,11 @@ def default_reaction(argv: Sequence[str], *, is_first: bool) -> tuple[StopReacti
     if program in _GO_PROGRAMS:
         is_pause = program == "agnhost" and "pause" in argv[1:2]
         return StopReaction(0.0, 0 if is_pause else _GO_EXIT), False
-    if program == _NAME_SERVER or starts_server(argv):
+    if program in server_names(image) and image is not None and image.ignores_term and is_first:
+        return StopReaction(inf, KILLED), False
+    if program in _CODES:
+        return StopReaction(0.0, _CODES[program]), False
+    if program == _NAME_SERVER or starts_server(argv) or program in server_names(image):
         return StopReaction(0.0, 0), False
     return StopReaction(0.0, SIGNAL_CODE + TERM) if not is_first else StopReaction(inf, KILLED), True
 

@@ -1,7 +1,9 @@
 """Servers with an option that they do not know, or a wrong value of one, in their command line or a file: what they say. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from posixpath import normpath
 from typing import Final, NamedTuple
 
@@ -21,12 +23,15 @@ from mockube.container_runtime.images.options import (
 )
 from mockube.container_runtime.images.references import parse_reference
 from mockube.container_runtime.images.table import Image, ImageTable, Requirement, without_entrypoint
+from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
+from mockube.container_runtime.simulated.shell.network_programs.servers.configuration_files import (
+    matching_paths,
+)
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of
 
 from .configuration_lines import file_uses
 from .missing_files import may_be_absent
 from .option_syntax import SYNTAXES, Use
-from .script_commands import only_command
 
 _FILE_OPTION: Final = re.compile(
     r"(?:^|[-_.])(?:acl|auth|ca|cert|certs|certificate|conf|config|crl|defaults|hba|ident|include|key|kubeconfig|secret|template|token)"
@@ -45,7 +50,7 @@ class _Server(NamedTuple):
     version: Version | None
     """None if nobody knows it."""
     container: ReadOnlyTree | None = None
-    """None if the command line is in a script, which may replace variables."""
+    """The container of which it is the command; None for a server that a program has called."""
 
 
 def wrong_option(
@@ -57,13 +62,35 @@ def wrong_option(
     if options is None:
         return None
     variables = environment_of(pod, container, references)
-    command = container.get("command") or ()
-    is_script = command and [*argv] != [*command, *(container.get("args") or ())]
-    server = _Server(
-        options, expand_references(argv, variables), image_version(image), None if is_script else container
-    )
+    server = _Server(options, expand_references(argv, variables), image_version(image), container)
+    return _wrong_in(server, variables, _mounted_texts(pod, container, references))
+
+
+def wrong_option_of_call(
+    argv: Sequence[str], image: str, variables: Mapping[str, str], files: FileSystem
+) -> Requirement | None:
+    """Return what the server of an image says of its first wrong option that a program has called; None if all are right."""
+    options = options_of(_program(argv), image)
+    if options is None:
+        return None
+    server = _Server(options, argv, image_version(image))
+    return _wrong_in(server, variables, _texts_of_files(server, files))
+
+
+def _texts_of_files(server: _Server, files: FileSystem) -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of each configuration file that is known."""
+    for place in _configured_paths(server):
+        for path in matching_paths(files, place) if "*" in place else [place]:
+            with suppress(FileError):
+                if files.exists(path) and not files.entry(path).is_directory:
+                    yield path, files.read(path).decode("utf-8", "replace")
+
+
+def _wrong_in(
+    server: _Server, variables: Mapping[str, str], texts: Iterable[tuple[str, str]]
+) -> Requirement | None:
     return (
-        _wrong_in_files(server, _mounted_texts(pod, container, references))
+        _wrong_in_files(server, texts)
         or _wrong_in_variables(server, variables)
         or _wrong_in_arguments(server)
     )
@@ -86,8 +113,15 @@ def assumed_argument(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyT
     if options is None:
         return _unlisted_word(argv[1:], image)
     server = _Server(options, argv, image_version(container["image"]))
-    named = (_assumed_use(server, use, image, pod, container) for use in _argument_uses(server))
-    return next(filter(None, named), "")
+    return _assumed_use(server, partial(may_be_absent, image=image, pod=pod, container=container))
+
+
+def assumed_argument_of_call(argv: Sequence[str], image: str, files: FileSystem) -> str:
+    """Return such an argument of a server that a program has called; "" if there is none."""
+    options = options_of(_program(argv), image)
+    if options is None or not _ENDING.isdisjoint(argv):
+        return next(iter(argv[1:]), "")
+    return _assumed_use(_Server(options, argv, image_version(image)), lambda path: not files.exists(path))
 
 
 def _unlisted_word(words: Sequence[str], image: Image) -> str:
@@ -99,7 +133,12 @@ def _unlisted_word(words: Sequence[str], image: Image) -> str:
     return name and f"the option {name}"
 
 
-def _assumed_use(server: _Server, use: Use, image: Image, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
+def _assumed_use(server: _Server, is_absent: Callable[[str], bool]) -> str:
+    named = (_assumption(server, use, is_absent) for use in _argument_uses(server))
+    return next(filter(None, named), "")
+
+
+def _assumption(server: _Server, use: Use, is_absent: Callable[[str], bool]) -> str:
     if use.is_argument or use.is_letter or use.problem or "$" in use.name:
         return ""
     if not server.options.lists(use.name, server.version):
@@ -107,7 +146,7 @@ def _assumed_use(server: _Server, use: Use, image: Image, pod: ReadOnlyTree, con
     path = use.value or ""
     if not path.startswith("/") or not _FILE_OPTION.search(use.name) or path in server.options.configuration:
         return ""
-    return f"the file {path} of the option {use.name}" if may_be_absent(path, image, pod, container) else ""
+    return f"the file {path} of the option {use.name}" if is_absent(path) else ""
 
 
 def names_options(images: ImageTable, container: ReadOnlyTree) -> bool:
@@ -132,7 +171,7 @@ def _server_argv(images: ImageTable, container: ReadOnlyTree) -> Sequence[str]:
     command, arguments = without_entrypoint(container, image)
     argv = (*command, *arguments)
     if command:
-        return only_command(argv, image.servers) or argv
+        return argv
     if argv and not argv[0].startswith("-"):
         return argv
     if argv and not image.takes_options:

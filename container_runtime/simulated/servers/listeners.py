@@ -6,14 +6,16 @@ What is not simulated may listen on any port: nobody knows, and `Listeners.unkno
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from posixpath import join, normpath
+from posixpath import normpath
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mockube.apimachinery import meta
 from mockube.apimachinery.pods import every_container
 from mockube.apimachinery.tree import ReadOnlyTree
+from mockube.container_runtime.config.variables import expand_references
 from mockube.container_runtime.images.table import (
     HTTP,
     Image,
@@ -21,21 +23,20 @@ from mockube.container_runtime.images.table import (
     PortBehavior,
     has_subcommand,
 )
-from mockube.container_runtime.pod_script import runs_script
-from mockube.container_runtime.simulated.programs.program import is_pause_image
-from mockube.container_runtime.simulated.programs.script_commands import is_script, simple_commands
-from mockube.container_runtime.simulated.shell.command_lookup import SHELL_WORDS
+from mockube.container_runtime.pod_script import runs_script, script_of
+from mockube.container_runtime.simulated.programs.contexts import full_context
+from mockube.container_runtime.simulated.programs.program import calls_of, is_pause_image
 from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
     PROGRAMS as NETWORK_SERVERS,
 )
+from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of, starts_server
+from mockube.container_runtime.simulated.shell.process import ProgramCall
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 
+from .running_servers import RunningServers
 from .server_programs import DATAGRAM_SERVERS, SERVERS, Behaviors, port_number
 
-_REFERENCE: Final = re.compile(r"\$\((\w+)\)|\$\{(\w+)(?::?-([^}$]*))?\}|\$(\w+)")
 _NUMBER: Final = re.compile(r"(?<![\w.])\d{2,5}(?![\w.])")
-_EVALUATED: Final = frozenset({"eval", ".", "source"})
-"""The builtins that run what nobody reads here."""
 
 
 class Listeners(Struct, frozen=True, kw_only=True):
@@ -43,14 +44,19 @@ class Listeners(Struct, frozen=True, kw_only=True):
 
     ports: Behaviors = {}
     """What the program does on each port; None if nobody knows."""
-    programs: Mapping[int, str] = {}
-    """The programs in a script that listen on a port once they are called."""
+    calls: Mapping[int, ProgramCall] = {}
+    """The calls of the programs that listen on the ports; none for the server of an image without arguments."""
     unknown: str = ""
     """What may listen on other ports, such as an image that is not known; "" if nothing does."""
     possible: frozenset[int] = frozenset()
     """Ports that arguments or variables name, and on which it may listen."""
     datagrams: Mapping[str, Behaviors] | None = None
     """What it does on its ports of UDP and SCTP, by the protocol; None if nobody knows."""
+
+    def begin(self, port: int) -> float:
+        """Return the seconds after the start of a container at which it calls the program that listens on a port."""
+        call = self.calls.get(port)
+        return 0.0 if call is None else call.seconds
 
     def may_listen(self, port: int, protocol: str = "TCP") -> bool:
         """Return whether the program listens on a port, or may do so."""
@@ -72,29 +78,71 @@ class _Key(Struct, frozen=True):
     mounts: tuple[str, ...]
 
 
-def listeners_of(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> Listeners:
-    """Return the ports on which a container listens while it runs."""
+def listeners_of(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, servers: RunningServers | None = None
+) -> Listeners:
+    """Return the ports on which a container listens while it runs: of a command in real time those of the programs that it has
+    called, which `servers` has; of one that is computed those of all that it calls.
+    """
     if runs_script(pod, container):
         return Listeners(unknown="the script in an annotation")
     variables = container.get("env") or ()
     mounts = _mounts_with_content(images, pod, container)
-    listeners = _listeners(
-        _Key(
-            container.get("image") or "",
-            images.behavior_of(container),
-            tuple(container.get("command") or ()),
-            tuple(container.get("args") or ()),
-            tuple(
-                (entry["name"], entry.get("value") if "valueFrom" not in entry else None)
-                for entry in variables
-            ),
-            container.get("workingDir") or "",
-            tuple(normpath(mount["mountPath"]) for mount in mounts),
-        )
+    image = images.behavior_of(container)
+    key = _Key(
+        container.get("image") or "",
+        image,
+        tuple(container.get("command") or ()),
+        tuple(container.get("args") or ()),
+        tuple(
+            (entry["name"], entry.get("value") if "valueFrom" not in entry else None) for entry in variables
+        ),
+        container.get("workingDir") or "",
+        tuple(normpath(mount["mountPath"]) for mount in mounts),
     )
-    if container.get("envFrom") and not listeners.unknown and _reads_variables(images.behavior_of(container)):
+    calls = None if servers is None else servers.calls(pod, container["name"])
+    if calls is not None:
+        calls = [call for call in calls if not _is_configured(call, image)]
+    elif _is_interpreted(key):
+        calls = _computed_calls(images, images.version, _Same(pod), _Same(container))
+    listeners = _listeners(key) if calls is None else _of_calls(calls, key)
+    if container.get("envFrom") and not listeners.unknown and _reads_variables(image):
         return replace(listeners, unknown=f"the variables of the image {container.get('image')}")
     return listeners
+
+
+def _is_configured(call: ProgramCall, image: Image | None) -> bool:
+    """Return whether a program is the server of its image that answers by a configuration which it reads."""
+    return (
+        image is not None and not image.is_guess and kind_of(image) is not None and starts_server(call.argv)
+    )
+
+
+class _Same:
+    """An object that is never changed: as a key it is the same as itself alone, which costs no comparison of its contents."""
+
+    def __init__(self, tree: ReadOnlyTree) -> None:
+        self.tree = tree
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.tree is self.tree
+
+    def __hash__(self) -> int:
+        return id(self.tree)
+
+
+@lru_cache(maxsize=64)
+def _computed_calls(images: ImageTable, _version: int, pod: _Same, container: _Same) -> Sequence[ProgramCall]:
+    """Return what a command calls as far as it is computed; one evaluation of a pod asks for it several times."""
+    script = script_of(meta.annotations(pod.tree))
+    return calls_of(images, container.tree, full_context(images, pod.tree, container.tree, script))
+
+
+def _is_interpreted(key: _Key) -> bool:
+    """Return whether a container runs a program that may call others, and that is no server itself."""
+    program = next(iter(_words(key, key.known)), "").rpartition("/")[2]
+    is_server = program in SERVERS or program in NETWORK_SERVERS or program in _READS_CONFIGURATION
+    return program in PROGRAMS and not is_server and (key.known is None or program not in key.known.servers)
 
 
 def _mounts_with_content(
@@ -123,13 +171,15 @@ def _reads_variables(image: Image | None) -> bool:
 
 @lru_cache(maxsize=4096)
 def _listeners(key: _Key) -> Listeners:
+    """Return the ports of a command that is a server itself, or the server of its image."""
     image = key.known
     environment = dict(image.env) if image is not None else {}
     environment |= {name: value for name, value in key.environment if value is not None}
     words = _words(key, image)
     if not words:
         return _of_image(key, image, (), environment)
-    return _of_command([_expand(word, environment) for word in words], key, image, environment)
+    folder = key.folder or (image.workdir if image is not None else "") or "/"
+    return _of_calls([ProgramCall(tuple(expand_references(words, environment)), environment, folder)], key)
 
 
 def _words(key: _Key, image: Image | None) -> tuple[str, ...]:
@@ -209,34 +259,38 @@ def _overlaps(path: str, mounts: Sequence[str]) -> bool:
     return any(overlaps(path, mount) for mount in mounts)
 
 
-# --- a command of the pod
+# --- the programs that a command calls
 
 
-def _of_command(
-    words: Sequence[str], key: _Key, image: Image | None, environment: Mapping[str, str]
-) -> Listeners:
-    """Return the ports of all programs that a command runs, in a script of a shell, too."""
+def _of_calls(calls: Sequence[ProgramCall], key: _Key) -> Listeners:
+    """Return the ports of all programs that a command calls, without those of servers whose configuration says it."""
     found: dict[int, PortBehavior | None] = {}
-    programs: dict[int, str] = {}
-    has_script = is_script(words)
+    by_port: dict[int, ProgramCall] = {}
     datagrams: dict[str, Behaviors] | None = None
     unknown, possible = "", frozenset[int]()
-    folder = key.folder or (image.workdir if image is not None else "") or "/"
-    for command in simple_commands(words):
-        if command and command[0] == "cd":
-            folder = normpath(join(folder, next(iter(command[1:]), "/root")))
-        listeners = _of_simple_command(command, key, image, environment, folder)
+    for call in calls:
+        listeners = _of_call(call, key)
         found |= listeners.ports
-        if has_script and command:
-            programs |= dict.fromkeys(listeners.ports, command[0].rpartition("/")[2])
+        by_port |= dict.fromkeys(listeners.ports, call)
         unknown, possible = unknown or listeners.unknown, possible | listeners.possible
         for protocol, ports in (listeners.datagrams or {}).items():
             datagrams = datagrams or {}
             datagrams[protocol] = {**datagrams.get(protocol, {}), **ports}
-    script = "\0".join(words)
-    if image is not None and any(path in script for path in image.configuration):
-        return Listeners(ports=dict.fromkeys(found), unknown=f"the configuration of the image {key.image}")
-    return Listeners(ports=found, programs=programs, unknown=unknown, possible=possible, datagrams=datagrams)
+    return Listeners(ports=found, calls=by_port, unknown=unknown, possible=possible, datagrams=datagrams)
+
+
+def _of_call(call: ProgramCall, key: _Key) -> Listeners:
+    image = key.known
+    environment = {**(image.env if image is not None else {}), **call.environment}
+    listeners = _of_simple_command(call.argv, key, image, environment, call.directory)
+    is_reconfigured = image is not None and (
+        call.is_reconfigured or any(path in word for word in call.argv for path in image.configuration)
+    )
+    if not is_reconfigured or not listeners.ports:
+        return listeners
+    return Listeners(
+        ports=dict.fromkeys(listeners.ports), unknown=f"the configuration of the image {key.image}"
+    )
 
 
 def _of_simple_command(
@@ -246,8 +300,6 @@ def _of_simple_command(
     environment: Mapping[str, str],
     folder: str,
 ) -> Listeners:
-    if not words:
-        return Listeners()
     program, arguments = words[0].rpartition("/")[2], words[1:]
     if image is not None and image.ports and _is_server(program, words[0], key, image):
         return _of_image(key, image, words, environment)
@@ -258,9 +310,7 @@ def _of_simple_command(
         return Listeners(
             ports=ports, datagrams=None if datagrams is None else datagrams(arguments, environment)
         )
-    is_quiet = program in SHELL_WORDS and program not in _EVALUATED
-    is_client = program in PROGRAMS and program not in NETWORK_SERVERS and server is None
-    if is_quiet or is_client or program.startswith("#"):
+    if program in PROGRAMS and program not in NETWORK_SERVERS and server is None:
         return Listeners()
     # Another program of an image with a server may be what starts it.
     ports = dict.fromkeys(image.ports) if image is not None and not image.entrypoint else {}
@@ -274,15 +324,3 @@ def _is_server(program: str, word: str, key: _Key, image: Image) -> bool:
     if program in image.servers or (image.entrypoint and word == image.entrypoint[0]):
         return program not in SERVERS or program in image.servers
     return not key.command and word.startswith("-")
-
-
-def _expand(word: str, environment: Mapping[str, str]) -> str:
-    """Return a word with the variables that have known values, in the syntaxes of Kubernetes and of shells."""
-    if "$" not in word:
-        return word
-
-    def value(match: re.Match[str]) -> str:
-        name = match[1] or match[2] or match[4]
-        return environment.get(name, match[3] if match[3] is not None else match[0])
-
-    return _REFERENCE.sub(value, word)

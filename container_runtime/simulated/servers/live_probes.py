@@ -10,17 +10,18 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
 from mockube.container_runtime.images.table import ImageTable, PortBehavior
 from mockube.container_runtime.port_probe import PortAnswer, PortProbe, port_number
+from mockube.container_runtime.simulated.programs.contexts import concurrent_containers
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 
 from .http_paths import KindOfFile, is_of_image
 from .listeners import listeners_of
 from .probe_answers import (
     answer_of,
-    concurrent_containers,
     handled_server_on,
     has_fixed_files,
     server_of_files,
 )
+from .running_servers import RunningServers
 from .server_programs import ACTIONS
 
 _PROBES: Final = ("startupProbe", "readinessProbe", "livenessProbe")
@@ -101,12 +102,13 @@ def answer_from_files(  # noqa: PLR0913, PLR0917 - each argument is a dependency
     request: PortProbe,
     elapsed: float,
     files: FileSystem,
+    servers: RunningServers | None = None,
 ) -> PortAnswer:
     """Return the answer of a server with its present files; unknown where a program that is not simulated may have written the file."""
     try:
         kind = _kind(
             files,
-            _unknown_folders(images, pod, container),
+            _unknown_folders(images, pod, container, servers),
             partial(may_be_of_image, images, container, behavior),
         )
         return answer_of(container, behavior, request, elapsed, kind)
@@ -137,15 +139,17 @@ def _kind(
     return kind
 
 
-def _unknown_folders(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> tuple[str, ...]:
+def _unknown_folders(
+    images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree, servers: RunningServers | None
+) -> tuple[str, ...]:
     """Return the folders of a server, with final slashes, in which something that is not simulated may have written."""
-    if listeners_of(images, pod, container).unknown:
+    if listeners_of(images, pod, container, servers).unknown:
         return ("/",)
     kinds = {volume["name"]: volume_kind(volume) for volume in pod["spec"].get("volumes") or ()}
     shared = {
         mount["name"]
         for other in every_container(pod["spec"])
-        if other["name"] != container["name"] and listeners_of(images, pod, other).unknown
+        if other["name"] != container["name"] and listeners_of(images, pod, other, servers).unknown
         for mount in other.get("volumeMounts") or ()
     }
     return tuple(

@@ -1,6 +1,5 @@
 """What a pod's ports answer to the probes of a kubelet, as far as its specification and its images say it. Pure."""
 
-from collections.abc import Iterator
 from typing import Final
 
 from msgspec.structs import replace
@@ -9,9 +8,11 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.images.table import HTTP, ImageTable, PortBehavior
 from mockube.container_runtime.pod_script import Script
 from mockube.container_runtime.port_probe import REFUSED, PortAnswer, PortProbe
+from mockube.container_runtime.simulated.programs.contexts import concurrent_containers
 
 from .http_paths import KindOfFile, location_of, route_of, served_file, status_of
 from .listeners import listeners_of, overlaps
+from .running_servers import RunningServers
 from .server_programs import ACTIONS, AgnhostPort
 
 _GRPC: Final = "grpc"
@@ -20,14 +21,19 @@ _SETTINGS: Final = "\0\0\x06\x04\0\0\0\0\0\0\x05\0\0@\0"
 
 
 def predicted_answer(
-    images: ImageTable, pod: ReadOnlyTree, request: PortProbe, script: Script, elapsed: float
+    images: ImageTable,
+    pod: ReadOnlyTree,
+    request: PortProbe,
+    script: Script,
+    elapsed: float,
+    servers: RunningServers | None = None,
 ) -> PortAnswer:
     """Return the answer of a pod's port, some seconds after the start of the container that listens on it."""
     if str(request.port) in script.answers:
         return PortAnswer(uses_tls=None)
     unknown = ""
     for container in concurrent_containers(pod):
-        listeners = listeners_of(images, pod, container)
+        listeners = listeners_of(images, pod, container, servers)
         if request.port in listeners.ports:
             behavior = listeners.ports[request.port]
             if behavior is None:
@@ -42,16 +48,6 @@ def predicted_answer(
     return PortAnswer(unknown=unknown, is_listening=False) if unknown else REFUSED
 
 
-def concurrent_containers(pod: ReadOnlyTree) -> Iterator[ReadOnlyTree]:
-    """Yield the containers that the specification of a pod lets run at the same time."""
-    spec = pod["spec"]
-    yield from spec["containers"]
-    yield from spec.get("ephemeralContainers") or ()
-    for init in spec.get("initContainers") or ():
-        if init.get("restartPolicy") == "Always":
-            yield init
-
-
 def server_name(container: ReadOnlyTree, port: int) -> str:
     return f"the server on port {port} of the image {container.get('image')}"
 
@@ -63,23 +59,27 @@ def times_of_changes(images: ImageTable, pod: ReadOnlyTree, port: int) -> tuple[
 
 
 def server_of_files(
-    images: ImageTable, pod: ReadOnlyTree, port: int
+    images: ImageTable, pod: ReadOnlyTree, port: int, servers: RunningServers | None = None
 ) -> tuple[ReadOnlyTree, PortBehavior] | None:
     """Return the container that serves its files on a port, with what it does there; None if none does."""
-    server = _server_on(images, pod, port)
+    server = _server_on(images, pod, port, servers)
     return server if server is not None and server[1].root else None
 
 
-def handled_server_on(images: ImageTable, pod: ReadOnlyTree, port: int) -> ReadOnlyTree | None:
+def handled_server_on(
+    images: ImageTable, pod: ReadOnlyTree, port: int, servers: RunningServers | None = None
+) -> ReadOnlyTree | None:
     """Return the container whose program has rules of its own for the requests to a port; None if none has."""
-    server = _server_on(images, pod, port)
+    server = _server_on(images, pod, port, servers)
     return server[0] if server is not None and isinstance(server[1], AgnhostPort) else None
 
 
-def _server_on(images: ImageTable, pod: ReadOnlyTree, port: int) -> tuple[ReadOnlyTree, PortBehavior] | None:
+def _server_on(
+    images: ImageTable, pod: ReadOnlyTree, port: int, servers: RunningServers | None = None
+) -> tuple[ReadOnlyTree, PortBehavior] | None:
     """Return the first container with a known server on a port, and what it does there."""
     for container in concurrent_containers(pod):
-        behavior = listeners_of(images, pod, container).ports.get(port)
+        behavior = listeners_of(images, pod, container, servers).ports.get(port)
         if behavior is not None:
             return container, behavior
     return None

@@ -1,8 +1,7 @@
 """The parameters of Redis that `CONFIG GET` shows: by its configuration file and its options, or its defaults. Pure."""
 
 import re
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 DEFAULTS: Final[Mapping[str, str]] = {
@@ -29,8 +28,6 @@ _SIZES: Final = frozenset({"maxmemory"})
 _SIZE: Final = re.compile(r"(\d{1,15})([kmg]b?)?", re.IGNORECASE)
 _UNITS: Final = {"k": 1000, "kb": 1 << 10, "m": 10**6, "mb": 1 << 20, "g": 10**9, "gb": 1 << 30}
 _MAX_LINES: Final = 10_000
-_SERVER: Final = re.compile(r"(?:redis|valkey)-server\b([^;&|\n]*)")
-_REFERENCE: Final = re.compile(r"\$\{(\w+)\}|\$(\w+)")
 _REPLICAS: Final = frozenset({"slave", "replica"})
 _VARIABLES: Final = (("REDIS", "MASTER"), ("VALKEY", "PRIMARY"))
 """The beginnings of the variables with which Bitnami's images make a server a replica: those of the server, and of its leader."""
@@ -71,19 +68,6 @@ def parameters_of_options(words: Iterable[str]) -> dict[str, str]:
         elif name in found:
             found[name] = f"{found[name]} {word}".strip()
     return {name: parameter(name, value) for name, value in found.items() if name in DEFAULTS}
-
-
-def words_of_server(words: Sequence[str], variables: Mapping[str, str]) -> Sequence[str]:
-    """Return the command line of a server that a script of a shell starts, if it starts one; or else the same words."""
-    scripts = [word for word in words if any(map(str.isspace, word)) and _SERVER.search(word)]
-    found = [match[1] for script in scripts for match in _SERVER.finditer(script.replace("\\\n", " "))]
-    if len(found) != 1:
-        return words
-    text = _REFERENCE.sub(lambda match: variables.get(match[1] or match[2], ""), found[0])
-    try:
-        return shlex.split(text)
-    except ValueError:  # a quotation that does not end
-        return ()
 
 
 def parameters_of_variables(variables: Mapping[str, str]) -> dict[str, str]:

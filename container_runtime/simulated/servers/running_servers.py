@@ -1,6 +1,6 @@
 """The servers that programs of containers have started or reloaded, by their containers: they say which ports are open, and what answers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -10,6 +10,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.records import Records
 from mockube.container_runtime.runs import container_status
 from mockube.container_runtime.simulated.configured.contract import RunningServer
+from mockube.container_runtime.simulated.shell.process import ProgramCall
 
 
 class _Entry(Struct, frozen=True):
@@ -26,8 +27,8 @@ class _Entries(dict[str, _Entry]):
 _NONE: Final[Mapping[str, _Entry]] = {}
 
 
-class _Calls(dict[str, tuple[int, Mapping[str, float]]]):
-    """The programs that the commands of a pod in real time have called, each with the number of the run, by the container's name."""
+class _Calls(dict[str, tuple[int, Sequence[ProgramCall]]]):
+    """The programs that may listen and that the commands of a pod in real time have called, with the number of the run, by the container's name."""
 
 
 class RunningServers:
@@ -38,12 +39,12 @@ class RunningServers:
         """Note the server of a run that begins, and which it may start."""
         self._records.ensure(uid, _Entries)[name] = _Entry(restarts, server, is_live=True)
 
-    def note_calls(self, uid: str, name: str, restarts: int, calls: Mapping[str, float]) -> None:
+    def note_calls(self, uid: str, name: str, restarts: int, calls: Sequence[ProgramCall]) -> None:
         """Note the programs that a run in real time calls, to which it adds."""
         self._records.ensure(uid, _Calls)[name] = restarts, calls
 
-    def calls(self, pod: ReadOnlyTree, name: str) -> Mapping[str, float] | None:
-        """Return the programs that the present run of a container has called; None for one that is not in real time."""
+    def calls(self, pod: ReadOnlyTree, name: str) -> Sequence[ProgramCall] | None:
+        """Return the programs that may listen and that the present run of a container has called; None for one that is not in real time."""
         of_pod = self._records.find(meta.uid(pod), _Calls)
         noted = None if of_pod is None else of_pod.get(name)
         restarts = (container_status(pod, name) or {}).get("restartCount") or 0

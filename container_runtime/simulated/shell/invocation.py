@@ -64,7 +64,6 @@ def _start(process: Process) -> Run:
     name = process.argv[0]
     if problem := start_problem(process):
         raise StartError(problem)
-    process.host.note_call(name)
     try:
         program = find_program(process, "")
     except CommandNotFound as error:
@@ -88,7 +87,6 @@ def _start(process: Process) -> Run:
 def run_program(process: Process) -> Run:
     """Run a program for another one, such as `env`; raise `CommandNotFound`, or `UnknownProgram` if the host is strict."""
     yield CommandStart()
-    process.host.note_call(process.argv[0])
     program = find_program(process)
     return (yield from deliver(program(process), process))
 

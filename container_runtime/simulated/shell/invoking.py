@@ -81,6 +81,7 @@ def find_program(process: Process, shell: str = "sh", *, is_builtin: bool = Fals
     program = process.host.programs.get(name.rpartition("/")[2])
     if program is not None:
         return _with_short_name(program) if "/" in name else program
+    process.host.note_call(process)
     if process.host.is_strict:
         raise UnknownProgram(name)
     if process.host.installed is not None and process.host.installed.has(name.rpartition("/")[2]):

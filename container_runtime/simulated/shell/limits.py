@@ -96,6 +96,8 @@ MAX_BRACE_WORDS: Final = 10_000
 """Words that braces expand to."""
 MAX_DIRECTORY_STACK: Final = 1000
 MAX_PROCESSES: Final = 2_000
+MAX_CALLS: Final = 64
+"""The calls of programs that may listen which are kept of a command."""
 """Processes of a container at a time."""
 MAX_FILE_BYTES: Final = 16 << 20
 """All files in one file system together; of large ones above that, only the size is kept."""

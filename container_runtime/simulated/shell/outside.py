@@ -1,7 +1,7 @@
 """What a command asks for and a container alone does not answer: the network, values of API objects, files that others write."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from .filesystem import FileEntry, FileSystem
 
@@ -9,8 +9,19 @@ if TYPE_CHECKING:
     from .filesystem import _Place
 
 
+HOST_NAME: Final = "the host name"
+
+
 class OutsideAnswer(Exception):
     """A command that is computed in advance asks for something whose answer lies outside of its container: nobody knows it before it runs."""
+
+
+class ValueAsked(OutsideAnswer):
+    """It asks for a value of its pod, which is left out of what equal commands share: a variable by its name, or `HOST_NAME`."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
 
 
 class ProcessesAsked(OutsideAnswer):

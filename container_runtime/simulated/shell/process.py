@@ -13,6 +13,7 @@ from mockube.apimachinery.quantity import scaled_value_or
 from mockube.container_runtime.images.programs import ImagePrograms
 from mockube.container_runtime.simulated.configured.contract import RunningServer
 
+from . import limits
 from .access import DEFAULT_UMASK
 from .filesystem import FileSystem
 from .gnu_messages import gnu_words
@@ -206,10 +207,22 @@ def size_of(resources: Mapping[str, str]) -> NodeSize:
     )
 
 
+class ProgramCall(Struct, frozen=True):
+    """A call of a program that may listen."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] = {}
+    directory: str = "/"
+    seconds: float = 0.0
+    """The seconds that the command had slept before."""
+    is_reconfigured: bool = False
+    """Whether the container has written files of the server's configuration."""
+
+
 class Host(Struct, kw_only=True):
     """The container in which commands run."""
 
-    name: str
+    hostname: str
     """The host name, which is the pod's."""
     files: FileSystem
     now: Callable[[], datetime]
@@ -236,6 +249,8 @@ class Host(Struct, kw_only=True):
     """The processes that a list of all processes lacks, because nobody knows them; a command that fails may succeed with them."""
     occupied_ports: frozenset[int] = frozenset()
     """The ports on which other containers of the pod listen."""
+    ask_hostname: Callable[[], None] = lambda: None
+    """Called before each use of the host name; raises `ValueAsked` if it is left out."""
     find_size: Callable[[], NodeSize] = NodeSize
     """Returns how large the node is."""
     umask: int = DEFAULT_UMASK
@@ -257,8 +272,8 @@ class Host(Struct, kw_only=True):
     """Interrupts the command that runs, as Ctrl-C does."""
     listed_processes: "Callable[[], Sequence[ListedProcess]]" = lambda: ()
     """Returns the processes of the command that runs, as ps lists them."""
-    calls: dict[str, float] = field(default_factory=dict)
-    """When each program was called first, by its name without a folder: the seconds that commands had slept before."""
+    calls: "list[ProgramCall]" = field(default_factory=list)
+    """The first calls of programs that may listen, one for each command line."""
     changes: int = 0
     """The number of times that commands have written a file or read input."""
     moved_bytes: int = 0
@@ -280,6 +295,11 @@ class Host(Struct, kw_only=True):
     """Returns the machine of the node for chroot to files, or for nsenter; None if the container may not enter it."""
     find_server: Callable[[], RunningServer | None] = lambda: None
     """Returns the server that a program of the container starts or reloads; None where nobody can connect to it."""
+
+    @property
+    def name(self) -> str:
+        self.ask_hostname()
+        return self.hostname
 
     @property
     def server(self) -> RunningServer | None:
@@ -324,8 +344,25 @@ class Host(Struct, kw_only=True):
         """The id of a command's first process."""
         return self.pid or max((other.pid for other in self.other_processes), default=-5) + 6
 
-    def note_call(self, name: str) -> None:
-        self.calls.setdefault(name.rpartition("/")[2], self.elapsed)
+    def note_call(self, process: "Process", *, is_reconfigured: bool = False) -> None:
+        """Note the call of a program that may listen, whose configuration may have been written by the container."""
+        argv = tuple(process.argv)
+        if len(self.calls) < limits.MAX_CALLS and all(call.argv != argv for call in self.calls):
+            self.calls.append(
+                ProgramCall(
+                    argv,
+                    process.environment,
+                    process.directory,
+                    self.elapsed,
+                    is_reconfigured=is_reconfigured,
+                )
+            )
+
+    def note_end_at(self, name: str) -> None:
+        """Note the program at which a command ends because it is not simulated."""
+        name = name.rpartition("/")[2]
+        if all(call.argv[0].rpartition("/")[2] != name for call in self.calls):
+            self.calls.append(ProgramCall((name,), seconds=self.elapsed))
 
     def join(self, find_others: Callable[[], tuple[OtherProcess, ...]]) -> None:
         """Let the command run beside processes that run already, with an id behind theirs, which stays when they change."""
@@ -563,6 +600,16 @@ class Process(Struct, kw_only=True):
 
 
 Program: TypeAlias = Callable[[Process], Run]
+
+
+def listening(program: Program) -> Program:
+    """Return a program that may listen, which notes its calls."""
+
+    def run(process: Process) -> Run:
+        process.host.note_call(process)
+        return program(process)
+
+    return run
 
 
 def write_text(text: str) -> Output:

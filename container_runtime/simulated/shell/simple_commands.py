@@ -376,8 +376,6 @@ def run_program(
     is_builtin = argv[0] in PROGRAM_BUILTINS
     if is_builtin:
         process.is_bash, process.place = shell.is_bash, shell.place()
-    if not is_builtin:
-        process.host.note_call(argv[0])
     try:
         program = find_program(
             process, shell="bash" if shell.is_bash else "sh", is_builtin=is_builtin and not is_exec

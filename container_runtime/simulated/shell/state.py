@@ -307,7 +307,7 @@ class Shell(ABC):
             return special(self)
         value = self.variables.get(name)
         if value is None and (dynamic := _DYNAMIC.get(name)) is not None:
-            return dynamic(self)
+            value = dynamic(self)
         if value is None:
             self.process.host.ask_variable(name)
         return value

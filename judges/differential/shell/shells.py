@@ -133,7 +133,7 @@ def simulated_host():
         for name, text in {**FILES, **SCRIPTS}.items()
     }
     return Host(
-        name="web-1",
+        hostname="web-1",
         files=FileSystem({**entries, "/tmp": FileEntry(mode=0o777)}),
         now=lambda: NOW,
         programs=PROGRAMS,

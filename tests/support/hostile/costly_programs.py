@@ -156,7 +156,7 @@ def run_for(argv, turns, files=None):
     """Run a program for so many turns of a loop, with more files; return its end, and the longest CPU time in one of them."""
     entries = {path: FileEntry(data=data) for path, data in FILES.items()}
     host = Host(
-        name="pod",
+        hostname="pod",
         files=FileSystem({**entries, "/dev/shm/keep": FileEntry(data=b""), **(files or {})}),
         now=lambda: NOW,
         programs=PROGRAMS,

@@ -296,17 +296,18 @@ def test_hook_with_unknown_program_fails_if_flag_says_so():
 @pytest.mark.parametrize(
     ("image", "script", "is_named"),
     [
-        ("mysql:9", "sleep 1; exec mysqld --nonsense", True),
+        ("mysql:9", "sleep 1; exec mysqld --nonsense", False),
         ("mysql:9", "exec mysqld --max-connections=9", False),
         ("percona:8", "exec mysqld --max-connections=9", True),
-        ("redis:8", "redis-server --nonsense & sleep inf", True),
-        ("redis:8", 'exec /usr/local/bin/redis-server "$@"', True),
+        ("redis:8", "redis-server --nonsense & sleep inf", False),
+        ("redis:8", 'exec /usr/local/bin/redis-server "$@"', False),
+        ("redis:8", "exec redis-server --help", True),
         ("mysql:9", "exec mysqld", False),
         ("busybox", "exec httpd -f -p 80", False),
         ("hashicorp/http-echo", "exec http-echo -text=a", False),
     ],
 )
-def test_options_that_a_script_gives_to_a_known_server_are_not_read(image, script, is_named):
+def test_server_that_a_script_calls_is_assumed_only_if_its_options_are_not_listed(image, script, is_named):
     variable = {"name": "MYSQL_ROOT_PASSWORD", "value": "x"}
     described = container("c", "sh", "-c", script, image=image, env=[variable])
     subject = SimulatedPod(pod(described), context=CONTEXT).pass_time(60)

@@ -245,7 +245,6 @@ def test_unlisted_argument_has_an_event_and_the_log_claims_nothing(image, argume
         ("mysql:8", ["--loose-bogus=1", "--ssl-ca=/etc/ssl/certs/ca-certificates.crt"]),
         ("grafana/grafana:12.1.0", ["--config=/etc/grafana/grafana.ini"]),
         ("redis:7", ["--logfile", "/data/log"]),
-        ("redis:7", ["--help"]),
         ("quay.io/coreos/etcd:v3.5.0", ["--data-dir=/x"]),
     ],
 )

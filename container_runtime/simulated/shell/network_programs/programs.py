@@ -3,7 +3,14 @@
 from collections.abc import Mapping
 from typing import Final
 
-from mockube.container_runtime.simulated.shell.process import Output, Process, Program, Run, UnknownProgram
+from mockube.container_runtime.simulated.shell.process import (
+    Output,
+    Process,
+    Program,
+    Run,
+    UnknownProgram,
+    listening,
+)
 
 from . import databases, names, sockets
 from .connections import ping
@@ -42,9 +49,7 @@ def _kube_proxy(process: Process) -> Run:
 _PROGRAMS: Final[Mapping[str, Program]] = {
     "wget": wget,
     "curl": curl,
-    "nc": nc,
-    "ncat": nc,
-    "netcat": nc,
+    **dict.fromkeys(("nc", "ncat", "netcat"), listening(nc)),
     "ping": ping,
     "nslookup": names.nslookup,
     "getent": names.getent,
@@ -63,8 +68,8 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     **sockets.PROGRAMS,
     **servers.PROGRAMS,
     "kubectl": _kubectl,
-    "coredns": _coredns,
-    "kube-proxy": _kube_proxy,
+    "coredns": listening(_coredns),
+    "kube-proxy": listening(_kube_proxy),
     "kube-webhook-certgen": _certgen,
 }
 

@@ -24,6 +24,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Run,
     Sleep,
     UnknownProgram,
+    listening,
     write_text,
 )
 
@@ -333,4 +334,4 @@ _COMMANDS: Final[Mapping[str, Program]] = {
     "nonewprivs": _print_user,
     "pause": _pause,
 }
-PROGRAMS: Final[Mapping[str, Program]] = {"agnhost": agnhost, "agnhost-2": agnhost}
+PROGRAMS: Final[Mapping[str, Program]] = dict.fromkeys(("agnhost", "agnhost-2"), listening(agnhost))

@@ -105,7 +105,7 @@ def hostname(process: Process) -> Run:
     if options.arguments or "F" in options:
         if not host.files.user.has("SYS_ADMIN") or "F" in options:
             raise ProgramUsageError("sethostname: Operation not permitted")
-        host.name = options.arguments[0][:64]
+        host.hostname = options.arguments[0][:64]
         return 0
     if "d" in options:
         text = _canonical_name(process).partition(".")[2]

@@ -56,7 +56,7 @@ def run(
         entries[NAME] = FileEntry(data=script.encode())
     now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     host = Host(
-        name="pod",
+        hostname="pod",
         files=FileSystem(entries),
         now=lambda: now,
         programs=PROGRAMS,

@@ -21,7 +21,7 @@ from tests.support.running_containers import shell
 )
 def test_command_that_has_ended_leaves_nothing_to_the_garbage_collector(script):
     files = FileSystem({"/dev/null": FileEntry(data=b"")})
-    host = Host(name="pod", files=files, now=lambda: datetime(2030, 1, 1, tzinfo=UTC), programs=PROGRAMS)
+    host = Host(hostname="pod", files=files, now=lambda: datetime(2030, 1, 1, tzinfo=UTC), programs=PROGRAMS)
     remaining = weakref.ref(files)
     gc.disable()
     try:

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.container_runtime.images.table import Image
-from mockube.container_runtime.simulated.shell.process import Process, Program, Run
+from mockube.container_runtime.simulated.shell.process import Process, Program, Run, listening
 from mockube.container_runtime.simulated.shell.programs.servers import httpd as busybox_httpd
 from mockube.container_runtime.simulated.shell.signals import SIGNALS
 
@@ -84,7 +84,7 @@ KINDS: Final = (
 )
 
 PROGRAMS: Final[Mapping[str, Program]] = {
-    name: program for kind in KINDS for name, program in kind.programs.items()
+    name: listening(program) for kind in KINDS for name, program in kind.programs.items()
 }
 
 

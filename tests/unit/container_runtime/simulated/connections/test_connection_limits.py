@@ -41,7 +41,10 @@ def database(image, *arguments, **fields):
     ],
 )
 def test_maximum_is_that_of_the_command_or_of_the_server(speaks, fields, limit):
-    assert limit_of_connections(OpenPort(speaks=speaks, container={"name": "c", **fields})) == limit
+    opened = OpenPort(
+        speaks=speaks, container={"name": "c", **fields}, argv=("server", *fields.get("args", ()))
+    )
+    assert limit_of_connections(opened) == limit
 
 
 class Client:

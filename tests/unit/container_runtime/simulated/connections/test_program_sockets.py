@@ -76,7 +76,7 @@ class Pods:
         """Run a script to its end; return its output."""
         output = output or Output()
         host = Host(
-            name="server",
+            hostname="server",
             files=FileSystem({}),
             now=lambda: datetime(2030, 1, 1, tzinfo=UTC),
             programs=PROGRAMS,

@@ -5,6 +5,7 @@ import pytest
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.images.options import _programs, image_version, options_of, parse_version
 from mockube.container_runtime.pod_script import script_of
+from mockube.container_runtime.simulated.programs.program import program_of
 from mockube.container_runtime.simulated.programs.requirements import end_of_entrypoint, unmet_need
 from mockube.container_runtime.simulated.programs.wrong_options import names_options
 from tests.support.controllers.pods import pod
@@ -192,15 +193,25 @@ def test_redis_reads_a_file_that_its_entrypoint_or_an_option_names(image, argume
         ("FOO=1 /usr/local/bin/redis-server --bogus 1", ">>> 'bogus \"1\"'"),
         ("exec redis-server --port 1", None),
         ("exec redis-server --port 1 $MORE", None),
-        ('exec redis-server --bogus "$@"', None),
-        ("sleep 5; exec redis-server --bogus 1", None),
-        ("exec other --bogus redis-server", None),
+        ('exec redis-server --bogus "$@"', ">>> 'bogus'"),
+        ("sleep 5; exec redis-server --bogus 1", ">>> 'bogus \"1\"'"),
+        ("S=redis; O=--bog; $S-server ${O}us 1", ">>> 'bogus \"1\"'"),
+        ("echo bindd x > /tmp/a.conf; redis-server /tmp/a.conf", ">>> 'bindd x'"),
+        ("echo port 1 > /tmp/a.conf; redis-server /tmp/a.conf", None),
     ],
 )
-def test_script_of_a_server_alone_has_its_options_checked(script, line):
-    subject = {"name": "c", "image": "redis:8", "command": ["sh", "-c", script]}
-    found = unmet_need(IMAGES, pod(subject), subject, References())
-    assert (None if found is None else found.logs[-2]) == line
+def test_server_that_a_script_calls_has_its_options_checked(script, line):
+    subject = {
+        "name": "c",
+        "image": "redis:8",
+        "command": ["sh", "-c", script],
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+    behavior = program_of(IMAGES, subject)
+    assert (behavior.exit_code or None) == (line and 1)
+    assert [text for text in behavior.message.splitlines() if text.startswith(">>>")] == (
+        [line] if line else []
+    )
 
 
 def test_redis_reads_files_that_its_file_includes():

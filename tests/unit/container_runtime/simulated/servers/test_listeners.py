@@ -11,8 +11,9 @@ NETEXEC = "registry.k8s.io/e2e-test-images/agnhost:2.47"
 
 
 def listeners(**container):
-    pod = {"metadata": {"name": "p"}, "spec": {}}
-    return listeners_of(IMAGES, pod, {"name": "c", "image": "busybox", **container})
+    described = {"name": "c", "image": "busybox", **container}
+    pod = {"metadata": {"name": "p", "namespace": "n", "uid": "u"}, "spec": {"containers": [described]}}
+    return listeners_of(IMAGES, pod, described)
 
 
 def script(text, **fields):
@@ -46,7 +47,7 @@ def script(text, **fields):
         ({"image": "hashicorp/http-echo:1.0", "args": ["-text=hello"]}, {5678}),
         ({"image": "hashicorp/http-echo:1.0", "args": ["-text", "hello", "-listen", ":81"]}, {81}),
         ({"image": "python:3", "command": ["python3", "-m", "http.server"]}, {8000}),
-        ({"image": "python:3", **script("cd /www && python -m http.server ${PORT:-81}")}, {81}),
+        ({"image": "python:3", **script("mkdir /www && cd /www && python -m http.server ${PORT:-81}")}, {81}),
         ({"command": ["nc", "-lk", "-p", "81", "-e", "cat"]}, {81}),
         ({"command": ["nc", "-l", "0.0.0.0", "81"]}, {81}),
         ({"command": ["nc", "-lkp81"]}, {81}),
@@ -59,6 +60,7 @@ def script(text, **fields):
         (script("# nc -l -p 81; python\nsleep 1d"), set()),
         (script("for i in nc 2; do date >> /tmp/a; done; sleep 1d"), set()),
         (script("touch /tmp/healthy; sleep 30; rm -f /tmp/healthy; sleep 600"), set()),
+        (script('exec "$@"'), set()),
         ({"image": "alpine"}, set()),
         ({"image": "registry.k8s.io/pause:3.10"}, set()),
     ],
@@ -76,14 +78,13 @@ def test_ports_of_known_programs(container, ports):
         ({"image": "example/own", "args": ["--port=81"]}, "the image example/own"),
         ({"image": "example/own", "command": ["/usr/bin/tini", "-g", "--", "serve"]}, "serve of the image example/own"),
         ({"image": "example/own", "command": ["dumb-init", "--rewrite", "15:3", "serve"]}, "serve of the image example/own"),
-        ({"image": "example/own", **script("exec -a x env -u A -i B=1 serve")}, "serve of the image example/own"),
+        ({"image": "example/own", "command": ["bash", "-c", "exec -a x env -u A -i B=1 serve"]}, "serve of the image example/own"),
         ({"image": "example/own", "command": ["/server", "--port=81"]}, "server of the image example/own"),
         ({"image": "example/own", **script("prepare; exec /server")}, "prepare of the image example/own"),
-        ({"image": "example/own", **script('exec "$@"')}, "$@ of the image example/own"),
         ({"image": "example/own", "command": ["sh", "/start.sh"]}, "start.sh of the image example/own"),
         ({"image": "python:3", "command": ["python", "app.py"]}, "python of the image python:3"),
         ({"image": "nginx", "volumeMounts": [{"name": "v", "mountPath": "/etc/nginx/conf.d"}]}, "the configuration in /etc/nginx of the image nginx"),
-        ({"image": "nginx", **script("envsubst < /a > /etc/nginx/nginx.conf; nginx")}, "the configuration of the image nginx"),
+        ({"image": "tomcat", **script("echo x > /usr/local/tomcat/conf/server.xml; catalina.sh")}, "the configuration of the image tomcat"),
         ({"image": "redis", "args": ["/etc/redis/redis.conf"], "volumeMounts": [{"name": "v", "mountPath": "/etc/redis"}]}, "the image redis"),
         ({"image": "redis", "command": ["redis-server", "/c/redis.conf"], "volumeMounts": [{"name": "v", "mountPath": "/c"}]}, "the configuration in /c/redis.conf of the image redis"),
         ({"image": "bitnami/redis", "envFrom": [{"configMapRef": {"name": "a"}}]}, "the variables of the image bitnami/redis"),
@@ -110,8 +111,8 @@ def test_script_in_an_annotation_stands_for_a_program_that_may_listen():
 @pytest.mark.parametrize(
     ("container", "root"),
     [
-        (script("cd /www; python3 -m http.server 81"), "/www"),
-        (script("cd /srv && cd www && httpd -f -p 81"), "/srv/www"),
+        (script("mkdir /www; cd /www; python3 -m http.server 81", image="python:3"), "/www"),
+        (script("mkdir -p /srv/www; cd /srv && cd www && httpd -f -p 81"), "/srv/www"),
         ({"command": ["httpd", "-f", "-p", "81"], "workingDir": "/data"}, "/data"),
         ({"command": ["python3", "-m", "http.server", "-d", "/files", "81"]}, "/files"),
         ({"command": ["httpd", "-f", "-p", "81"]}, "/"),

@@ -6,7 +6,6 @@ from mockube.container_runtime.simulated.servers.redis_parameters import (
     parameters_of_file,
     parameters_of_options,
     parameters_of_variables,
-    words_of_server,
 )
 from mockube.container_runtime.simulated.servers.redis_server import RedisServer
 from mockube.container_runtime.simulated.shell.network_programs.redis_protocol import (
@@ -150,27 +149,6 @@ def test_old_names_of_the_parameters_are_known():
     assert parameters_of_file("slaveof leader 6379\nslave-read-only no\n") == expected
     words = ["redis-server", "--slaveof", "leader", "6379", "--slave-read-only", "no"]
     assert parameters_of_options(words) == expected
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["redis-server", "--port", "7000"], ["redis-server", "--port", "7000"]),
-        (
-            ["sh", "-c", "exec redis-server --replicaof $LEADER ${PORT} && echo"],
-            ["--replicaof", "leader", "6379"],
-        ),
-        (["sh", "-c", "sleep 1; redis-server \\\n /a.conf"], ["/a.conf"]),
-        (["sh", "-c", "redis-server 'a"], []),
-    ],
-)
-def test_words_of_a_server_are_found_in_a_script(words, expected):
-    assert [*words_of_server(words, {"LEADER": "leader", "PORT": "6379"})] == expected
-
-
-def test_script_that_may_start_one_of_two_servers_says_nothing():
-    words = ["sh", "-c", "if a; then redis-server; else redis-server --replicaof leader 6379; fi"]
-    assert parameters_of_options(words_of_server(words, {})) == {}
 
 
 def test_variables_of_bitnami_make_a_replica():

@@ -22,7 +22,7 @@ FILES = {
 def run(*arguments, program="/agnhost"):
     """Return the output, the exit code (None if it keeps running), and the elapsed time."""
     now = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
-    host = Host(name="web", files=FileSystem(FILES), now=lambda: now, programs=PROGRAMS)
+    host = Host(hostname="web", files=FileSystem(FILES), now=lambda: now, programs=PROGRAMS)
     running, written = run_command(host, (program, *arguments), {}), b""
     while True:
         try:

@@ -16,7 +16,7 @@ MIB = 1 << 20
 def container(capacity=10 * MIB):
     volume = FileSystem(capacity=capacity, root=FileEntry(mode=0o777))
     files = FileSystem({"/m": FileEntry()}, mounts={"/m": Mount(files=volume)})
-    return Host(name="web-1", files=files, now=lambda: NOW, programs=PROGRAMS), volume
+    return Host(hostname="web-1", files=files, now=lambda: NOW, programs=PROGRAMS), volume
 
 
 def script(text, **options):

@@ -12,7 +12,9 @@ from mockube.container_runtime.simulated.shell.programs.all_programs import PROG
 
 
 def expr(words):
-    host = Host(name="x", files=FileSystem(), now=lambda: datetime(2030, 1, 1, tzinfo=UTC), programs=PROGRAMS)
+    host = Host(
+        hostname="x", files=FileSystem(), now=lambda: datetime(2030, 1, 1, tzinfo=UTC), programs=PROGRAMS
+    )
     running, written = run_command(host, ["expr", *words.split()], {}), ""
     while True:
         try:

@@ -90,7 +90,7 @@ def test_entry_point_that_cannot_be_used_is_a_program_that_is_not_simulated(prog
 @pytest.mark.parametrize("command", ["greet", "/usr/bin/greet", "g=gre; ${g}et", "env greet"])
 def test_shell_calls_a_program_of_an_entry_point(programs, command):
     host = Host(
-        name="pod",
+        hostname="pod",
         files=FileSystem(),
         now=lambda: NOW,
         programs=LayeredPrograms(PROGRAMS, programs),

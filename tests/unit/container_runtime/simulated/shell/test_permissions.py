@@ -28,7 +28,7 @@ def container(user=1000, group=1000, others=(), **options):
     identity = ContainerUser(user, group, others)
     files = FileSystem(FILES, user=identity, **options)
     return Host(
-        name="web-1",
+        hostname="web-1",
         files=files,
         now=lambda: NOW,
         programs=PROGRAMS,

@@ -11,7 +11,7 @@ from tests.support.shell_scripts import NOW, run
 def container(capabilities="00000000a80425fb", no_new_privileges=0, user=0):
     status = f"CapEff:\t{capabilities}\nNoNewPrivs:\t{no_new_privileges}\n"
     files = FileSystem({"/proc/1/status": FileEntry(data=status.encode())})
-    return Host(name="web-1", files=files, now=lambda: NOW, programs=PROGRAMS, user=user)
+    return Host(hostname="web-1", files=files, now=lambda: NOW, programs=PROGRAMS, user=user)
 
 
 def test_change_of_an_interface_needs_its_capability():

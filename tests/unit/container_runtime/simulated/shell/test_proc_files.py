@@ -14,7 +14,7 @@ def container(**options):
     files = FileSystem({"/m": FileEntry()}, mounts=mounts)
     first = OtherProcess(1, ("nginx: master process nginx -g daemon off;",), 0, NOW - timedelta(seconds=90))
     return Host(
-        name="web-1",
+        hostname="web-1",
         files=files,
         now=lambda: NOW,
         programs=PROGRAMS,

@@ -23,7 +23,7 @@ FILES = {
 
 def container(**options):
     return Host(
-        name="web-1",
+        hostname="web-1",
         files=FileSystem(FILES),
         now=lambda: NOW,
         programs=PROGRAMS,
@@ -288,7 +288,9 @@ def test_sysctl_prints_the_parameters_of_the_pod():
 )
 def test_files_of_image_may_exist_outside_of_volumes(path, code):
     files = {**FILES, "/etc/config": FileEntry(read_only=True)}
-    host = Host(name="web-1", files=FileSystem(files, is_partial=True), now=lambda: NOW, programs=PROGRAMS)
+    host = Host(
+        hostname="web-1", files=FileSystem(files, is_partial=True), now=lambda: NOW, programs=PROGRAMS
+    )
     assert script(f"rm -f /removed; [ -f {path} ]", host=host)[2] == code
 
 
@@ -299,7 +301,7 @@ def test_files_of_image_may_exist_outside_of_volumes(path, code):
 def test_supplementary_groups_may_read_files_of_group(groups, output):
     files = {"/etc/config/key": FileEntry(data=b"1", mode=0o440, group=2000)}
     host = Host(
-        name="web-1",
+        hostname="web-1",
         files=FileSystem(files),
         now=lambda: NOW,
         programs=PROGRAMS,

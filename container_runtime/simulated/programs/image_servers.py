@@ -1,0 +1,86 @@
+"""The servers of known images as programs, which scripts call: each logs what it logs at its start, and runs until it is stopped."""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache, partial
+from math import inf
+
+from mockube.container_runtime.behavior import NOT_FOUND
+from mockube.container_runtime.images.table import Image, is_daemon, serves_with
+from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
+    PROGRAMS as NETWORK_SERVERS,
+)
+from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of
+from mockube.container_runtime.simulated.shell.process import (
+    Output,
+    Process,
+    Program,
+    Run,
+    Sleep,
+    UnknownProgram,
+    write_text,
+)
+from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.programs.installed_programs import LayeredPrograms
+from mockube.container_runtime.simulated.shell.programs.servers import OTHERS
+
+from .wrong_options import assumed_argument_of_call, wrong_option_of_call
+
+
+def server_names(image: Image | None) -> Iterator[str]:
+    """Yield the names of the programs that are the server of an image, and that nothing else simulates."""
+    if image is None or image.is_guess or not (image.ports or image.logs):
+        return
+    for name in (*image.servers, *(each.rpartition("/")[2] for each in image.entrypoint[:1])):
+        is_replaced = name in NETWORK_SERVERS and kind_of(image) is None
+        if name not in image.scripts and (is_replaced or name not in PROGRAMS):
+            yield name
+
+
+@lru_cache(maxsize=1024)
+def programs_with_servers(image: Image | None, reference: str) -> Mapping[str, Program]:
+    """Return all programs that a container of an image may call."""
+    of_image = (
+        {} if image is None else {name: partial(_serve, image, reference) for name in server_names(image)}
+    )
+    python = dict.fromkeys(("python", "python2", "python3"), _python)
+    return LayeredPrograms({**python, **OTHERS, **of_image}, PROGRAMS)
+
+
+def _python(process: Process) -> Run:
+    """Run http.server, which needs no interpreter: what it answers is in `servers.server_programs`."""
+    process.host.note_call(process)
+    words = [word for word in process.arguments if word != "-u"]
+    if words[:2] not in (["-m", "http.server"], ["-m", "SimpleHTTPServer"]):
+        return (yield from PROGRAMS.get(process.name, _not_simulated)(process))
+    if "-u" in process.arguments or process.environment.get("PYTHONUNBUFFERED"):
+        port = next((word for word in words[2:] if word.isdecimal()), "8000")
+        yield write_text(f"Serving HTTP on 0.0.0.0 port {port} (http://0.0.0.0:{port}/) ...\n")
+    yield Sleep(inf)
+    return 0
+
+
+def _not_simulated(process: Process) -> Run:
+    name = process.path_name or process.name
+    if process.host.is_strict:
+        raise UnknownProgram(name)
+    process.host.on_unknown(name)
+    yield process.error("not simulated")
+    return NOT_FOUND
+
+
+def _serve(image: Image, reference: str, process: Process) -> Run:
+    host = process.host
+    is_reconfigured = any(any(host.files.own_entries(path)) for path in image.configuration)
+    host.note_call(process, is_reconfigured=is_reconfigured)
+    if is_daemon(image, process.argv):
+        return 0
+    options = process.arguments
+    if not serves_with(image, options) or assumed_argument_of_call(process.argv, reference, host.files):
+        return (yield from _not_simulated(process))
+    wrong = wrong_option_of_call(process.argv, reference, process.environment, host.files)
+    if wrong is not None:
+        yield Output(2, "".join(f"{line}\n" for line in wrong.logs).encode())
+        return wrong.exit_code
+    yield Output(1, "".join(f"{line}\n" for line in image.logs).encode())
+    yield Sleep(inf)
+    return 0
