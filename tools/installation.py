@@ -93,14 +93,14 @@ def measure_pip(wheel: Path, folder: Path) -> Measurement:
     versions.write_text(locked_versions())
     pip = (_base_python(), "-m", "pip", "--python", environment / "bin/python", "install", "--quiet")
     seconds = timed(lambda: run(*pip, "--disable-pip-version-check", "--constraint", versions, wheel))
-    return Measurement("pip install of the wheel", size_of(environment), limit=87, seconds=seconds)
+    return Measurement("pip install of the wheel", size_of(environment), limit=86, seconds=seconds)
 
 
 def measure_uv(wheel: Path, folder: Path) -> Measurement:
     environment = folder / "uv"
     run("uv", "venv", "--quiet", "--python", sys.executable, environment)
     seconds = timed(lambda: run("uv", "pip", "install", "--quiet", "--python", environment, wheel))
-    return Measurement("uv pip install of the wheel", size_of(environment), limit=87, seconds=seconds)
+    return Measurement("uv pip install of the wheel", size_of(environment), limit=86, seconds=seconds)
 
 
 def measure_make_up(folder: Path) -> Measurement:
