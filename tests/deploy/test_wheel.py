@@ -37,6 +37,8 @@ print(mockube.apiserver.__file__)
 """
 
 RUN_PYTHON = """
+from mockube.container_runtime.extras import missing_distribution
+print(missing_distribution("crictl", on_node=True))
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: 'python:3.12', args: [python, -c, 'print(1)']}]}}"
 with Cluster(nodes=1) as cluster:
     cluster.apply(POD)
@@ -119,11 +121,12 @@ def test_wheel_works_in_a_fresh_environment_beside_python_etcd(wheel_file, tmp_p
     program = f"import etcd; etcd.Client(); print(etcd.__file__)\n{START_CLUSTER}{RUN_PYTHON}"
     done = subprocess.run([python, "-c", program], cwd=project, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    theirs, ours, *event = done.stdout.splitlines()
+    theirs, ours, *missing = done.stdout.splitlines()
     assert theirs.endswith("site-packages/etcd/__init__.py")
     assert ours.endswith("site-packages/mockube/apiserver/__init__.py")
-    assert event == [
-        "python of the image python:3.12 is not simulated without mockube-python, which pip installs: the container runs without it until it is stopped"
+    assert missing == [
+        "mockube-machines",
+        "python of the image python:3.12 is not simulated without mockube-python, which pip installs: the container runs without it until it is stopped",
     ]
 
 
