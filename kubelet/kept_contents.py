@@ -49,12 +49,12 @@ _BY_POD: Final = "pod-of-contents"
 _DATA: Final = "contents"
 _DELAY: Final = timedelta(seconds=1)
 """The delay after a change of contents that were not written for a while."""
-_PAUSE: Final = timedelta(seconds=5)
-"""The minimum time between two writes of the same contents."""
+_PAUSE: Final = 5.0
+"""The minimum time between two writes of the same contents, in seconds."""
 _BYTES_PER_SECOND: Final = 64 << 10
 """The size of contents for each second of the pause after them: large ones are written less often."""
-_PAUSE_OF_EACH: Final = timedelta(milliseconds=50)
-"""The pause for each volume with contents, so that many volumes are not written more often in all than 20 times a second."""
+_PAUSE_OF_EACH: Final = 0.05
+"""The pause in seconds for each volume with contents, so that many volumes are not written more often in all than 20 times a second."""
 _MAX_TOTAL: Final = 64 << 20
 """The maximum size of all contents together, in the store of the API server."""
 _END_SECONDS: Final = 5.0
@@ -89,6 +89,8 @@ class KeptContents:
         self._unused: set[Key] = set()
         """The Secrets of emptyDirs whose pods do not exist any more."""
         self._sizes: dict[Key, int] = {}
+        self._next_writes: dict[Key, float] = {}
+        """When the contents may be written again, in the monotonic time of waits that spare work."""
         self._left_out: dict[Key, tuple[str, ...]] = {}
         """The files that were reported as too large."""
         self._secrets.add_index(_BY_POD, _pod_of_secret)
@@ -127,7 +129,8 @@ class KeptContents:
         key = self._key_of(volume)
         if key not in self._changed:
             self._changed[key] = volume
-            self._loop.add_coalesced(key, _DELAY)
+            pause = self._next_writes.get(key, 0.0) - self._clock.coalescing.monotonic()
+            self._loop.add_coalesced(key, max(_DELAY, timedelta(seconds=pause)))
 
     def note_loss(self, volume: Volume, problem: str) -> None:
         message = (
@@ -142,6 +145,7 @@ class KeptContents:
             self._changed.pop(key, None)
             self._versions.pop(key, None)
             self._sizes.pop(key, None)
+            self._next_writes.pop(key, None)
             self._left_out.pop(key, None)
             self._add_unused(key)
 
@@ -216,16 +220,15 @@ class KeptContents:
             volume = change.last_known
             self._source.drop((OF_VOLUME, meta.uid(volume), meta.name(volume)))
 
-    async def _reconcile(self, key: Key) -> timedelta | None:
+    async def _reconcile(self, key: Key) -> None:
         if (replaced := self._replaced.pop(key, None)) is not None:
             await self._replace(key, replaced)
         if (changed := self._changed.get(key)) is not None:
             size = await self._write(key, changed)
-            volumes = len(self._versions)
-            return max(_PAUSE, timedelta(seconds=size / _BYTES_PER_SECOND), volumes * _PAUSE_OF_EACH)
+            pause = max(_PAUSE, size / _BYTES_PER_SECOND, len(self._versions) * _PAUSE_OF_EACH)
+            self._next_writes[key] = self._clock.coalescing.monotonic() + pause
         if key in self._unused:
             await self._delete_unused(key)
-        return None
 
     async def _replace(self, key: Key, volume: Volume) -> None:
         secret = self._secrets.lister.get(*key)
