@@ -33,4 +33,8 @@ EQUIVALENT_SITES: dict[tuple[str, str], str] = {
         "mockube/operators/end_state.py",
         "end_state: `for … if label != name` always",
     ): "a name that is replaced by itself remains: the rule saves time",
+    (
+        "kubelet/kept_contents.py",
+        "KeptContents._on_secret_change: `volume and known is not None and (change.new is None or _version(secre…` without and `volume`",
+    ): "the reconciliation replaces nothing without a volume: the rule saves it",
 }

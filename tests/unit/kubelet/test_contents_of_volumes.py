@@ -35,7 +35,7 @@ def persistent(uid="uid-v", **spec):
 
 
 def pod(uid="uid-p"):
-    tree = meta("web", uid, spec={"containers": []}, status={})
+    tree = meta(f"web-{uid}", uid, spec={"containers": []}, status={})
     tree["metadata"]["namespace"] = "default"
     return tree
 
@@ -59,6 +59,7 @@ class Server:
 
     def __init__(self):
         self.secrets, self.writes, self.error, self.revision = {}, [], None, 100
+        self.on_write = lambda _secret: None
 
     def with_timeout(self, _seconds):
         return self
@@ -89,6 +90,7 @@ class Server:
         self.revision += 1
         written = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self.revision)}}
         self.secrets[Key.of(body)] = written
+        self.on_write(written)
         return written
 
 
@@ -122,9 +124,9 @@ class Large(bytes):
 
 
 class Contents:
-    """The kept contents of a node, a pod and a PersistentVolume, over informers that the test fills."""
+    """The kept contents of a node, a pod and a PersistentVolume, over informers that the test fills; None is not synced."""
 
-    def __init__(self, *, nodes=("n",), pods=(), volumes=(), secrets=()):
+    def __init__(self, *, nodes=("n",), pods=(), volumes=(), secrets=(), is_connected=True):
         parts = SchedulerContext()
         self.clock, self.informers = parts.clock, parts.informers
         self.server, self.source, self.events = Server(), Source(), []
@@ -138,8 +140,9 @@ class Contents:
                 metrics=parts.context.metrics,
             )
         )
-        self.kept.connect(self.source)
-        self.server.secrets = {Key.of(tree): tree for tree in secrets}
+        if is_connected:
+            self.kept.connect(self.source)
+        self.server.secrets = {Key.of(tree): tree for tree in secrets or ()}
         lists = {
             kinds.NODES: [meta(name, f"uid-{name}") for name in nodes],
             kinds.PODS: pods,
@@ -147,7 +150,8 @@ class Contents:
             kinds.SECRETS: secrets,
         }
         for resource, trees in lists.items():
-            fill(self.informers.of(resource), [*trees], 1)
+            if trees is not None:
+                fill(self.informers.of(resource), [*trees], 1)
 
     @asynccontextmanager
     async def running(self):
@@ -167,6 +171,13 @@ class Contents:
 
     def uncache(self, tree, resource=kinds.SECRETS):
         self.informers.of(resource).remove(tree)
+
+
+@pytest.fixture(autouse=True)
+def no_error_is_logged(caplog):
+    yield
+    records = caplog.get_records("call")
+    assert [record.getMessage() for record in records if record.levelname == "ERROR"] == []
 
 
 # --- reading
@@ -227,6 +238,17 @@ async def test_loss_of_an_absent_object_is_no_event(volume):
 async def test_contents_of_nodes_are_loaded_before_a_container_has_them():
     contents = Contents(secrets=[secret(POD), secret(("x", "y")), secret(NODE)])
     await contents.kept.load_nodes()
+    assert contents.source.replaced == [(NODE, b"kept")]
+
+
+async def test_contents_of_nodes_are_loaded_when_all_are_known():
+    contents = Contents(secrets=None)
+    contents.server.secrets = {KEYS[NODE]: secret(NODE)}
+    task = asyncio.create_task(contents.kept.load_nodes())
+    await yield_to_loop(20)
+    assert not task.done()
+    fill(contents.informers.of(kinds.SECRETS), [secret(NODE)], 1)
+    await task
     assert contents.source.replaced == [(NODE, b"kept")]
 
 
@@ -342,7 +364,7 @@ async def test_next_write_waits_longer_after_large_or_many_contents(size, others
         assert writes == [("update", "mockube-node-n")]
 
 
-async def test_failed_write_is_repeated():
+async def test_failed_write_is_repeated(caplog):
     contents = Contents()
     async with contents.running() as writes:
         contents.server.error = InternalError("full")
@@ -351,6 +373,8 @@ async def test_failed_write_is_repeated():
         contents.server.error = None
         await contents.pass_time(1)
         assert [verb for verb, _ in writes] == ["create", "create"]
+    assert "full" in caplog.text
+    caplog.clear()
 
 
 @pytest.mark.parametrize("error", [None, InternalError("full")])
@@ -422,22 +446,44 @@ async def test_contents_of_all_volumes_have_a_maximum():
         (True, secret(NODE, "1"), []),
         (True, secret(NODE, "7", type_="Opaque"), []),
         (True, secret(NODE, "7", annotation="node"), []),
+        (True, secret(NODE, "7", annotation="x/y"), []),
         (False, secret(NODE, "7"), []),
     ],
-    ids=["newer version", "own version", "other type", "other annotation", "not in memory"],
+    ids=["newer version", "own version", "other type", "no volume", "other volume", "not in memory"],
 )
 async def test_newer_version_replaces_contents_in_memory(known, changed, replaced):
     contents = Contents(secrets=[secret(NODE)])
-    changes = []
+    changes, losses = [], []
     contents.kept.on_node_change(changes.append)
+    contents.kept.on_node_loss(losses.append)
     if known:
         await contents.kept.load(NODE)
     contents.server.secrets[KEYS[NODE]] = changed
     contents.cache(changed)
     async with contents.running() as writes:
         assert contents.source.replaced == replaced
-        assert changes == ["n"] * len(replaced)
+        assert (changes, losses, writes) == (["n"] * len(replaced), [], [])
+
+
+async def test_version_that_is_known_does_not_hasten_a_write():
+    contents = Contents(secrets=[secret(NODE)])
+    await contents.kept.load(NODE)
+    async with contents.running() as writes:
+        contents.kept.note_change(NODE)
+        contents.cache(secret(NODE))
+        await contents.pass_time(0)
         assert writes == []
+
+
+async def test_own_write_that_the_cache_has_before_its_response_replaces_nothing():
+    contents = Contents(secrets=[secret(NODE)])
+    contents.server.on_write = contents.cache
+    await contents.kept.load(NODE)
+    async with contents.running() as writes:
+        contents.kept.note_change(NODE)
+        await contents.pass_time(1)
+        assert writes == [("update", "mockube-node-n")]
+    assert contents.source.replaced == []
 
 
 async def test_newer_version_drops_changes_that_are_not_written():
@@ -485,6 +531,12 @@ async def test_deleted_volume_is_dropped():
     assert contents.source.dropped == [VOLUME]
 
 
+async def test_volume_that_is_deleted_before_there_is_a_run_time_has_no_contents():
+    contents = Contents(volumes=[persistent()], is_connected=False)
+    contents.uncache(persistent(), kinds.PERSISTENT_VOLUMES)
+    assert contents.source.dropped == []
+
+
 # --- pods
 
 
@@ -498,6 +550,37 @@ async def test_contents_of_a_removed_pod_are_deleted():
         contents.kept.remove_pod("uid-p")
         await contents.pass_time(10)
         assert writes == [("create", KEYS[POD].name), ("delete", KEYS[POD].name)]
+
+
+async def test_nothing_is_known_of_a_removed_pod():
+    contents = Contents(pods=[pod()], nodes=["n"])
+    contents.source.contents = EncodedContents(Large(40 << 20), ("/a",))
+    async with contents.running() as writes:
+        contents.kept.note_change(POD)
+        await contents.pass_time(1)
+        contents.kept.remove_pod("uid-p")
+        await contents.pass_time(0)
+        contents.server.secrets.clear()
+        contents.source.contents = EncodedContents(b"new", ("/a",))
+        contents.kept.note_change(POD)
+        await contents.pass_time(1)
+        contents.cache(contents.server.secrets[KEYS[POD]])
+        contents.kept.note_change(POD)
+        await contents.pass_time(1000)
+        assert [verb for verb, _ in writes] == ["create", "create", "update"]
+    assert [about["metadata"]["uid"] for _, about, *_ in contents.events] == ["uid-p", "uid-p"]
+
+
+async def test_removed_pod_has_no_part_of_the_maximum():
+    contents = Contents(pods=[pod()])
+    contents.source.contents = EncodedContents(Large(40 << 20), ())
+    async with contents.running() as writes:
+        contents.kept.note_change(POD)
+        await contents.pass_time(1)
+        contents.kept.remove_pod("uid-p")
+        contents.kept.note_change(NODE)
+        await contents.pass_time(1)
+        assert writes == [("create", KEYS[POD].name), ("create", KEYS[NODE].name)]
 
 
 async def test_contents_of_a_pod_that_were_never_written_are_not_deleted():
@@ -514,3 +597,18 @@ async def test_start_deletes_contents_of_absent_pods(pods, is_deleted):
     contents = Contents(pods=pods, secrets=[secret(POD), secret(NODE)])
     async with contents.running() as writes:
         assert writes == ([("delete", KEYS[POD].name)] if is_deleted else [])
+
+
+@pytest.mark.parametrize("unsynced", [kinds.SECRETS, kinds.PODS, kinds.PERSISTENT_VOLUMES])
+async def test_nothing_is_deleted_before_all_objects_are_known(unsynced):
+    lists = {kinds.SECRETS: [secret(POD)], kinds.PODS: [pod("other")], kinds.PERSISTENT_VOLUMES: []}
+    names = {kinds.SECRETS: "secrets", kinds.PODS: "pods", kinds.PERSISTENT_VOLUMES: "volumes"}
+    contents = Contents(
+        **{names[resource]: trees for resource, trees in lists.items()} | {names[unsynced]: None}
+    )
+    contents.server.secrets = {KEYS[POD]: secret(POD)}
+    async with contents.running() as writes:
+        assert writes == []
+        fill(contents.informers.of(unsynced), lists[unsynced], 1)
+        await yield_to_loop(20)
+        assert writes == [("delete", KEYS[POD].name)]
