@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -149,6 +149,11 @@ class Machines:
         return execute
 
 
+class NoKwokObjects:
+    async def list(self, _plural):
+        return ()
+
+
 class Access:
     async def user_of(self, _authorization):
         return KubeletUser("ada", ())
@@ -182,7 +187,7 @@ class Kubelet:
             clock=self.clock,
             pages=SimpleNamespace(
                 counters=KubeletCounters(self.clock),
-                kwok=SimpleNamespace(),
+                kwok=NoKwokObjects(),
                 random=SeededRandom(),
                 find_claim=lambda *_: None,
                 container_context=None,
@@ -421,7 +426,7 @@ async def test_followed_log_ends_with_its_container(kubelet):
     ("path", "node", "status"),
     [
         ("/configz", "a", 200),
-        ("/stats/no", "a", 404),
+        ("/metrics/no", "a", 404),
         ("/stats/summary", "b", 404),
     ],
 )
@@ -510,9 +515,14 @@ async def test_port_by_its_address(kubelet):
 async def test_end_of_the_server_ends_connections():
     listener = listen("127.0.0.1", 0)
     kubelet = Kubelet(listener.getsockname()[1])
-    async with serving(kubelet.endpoints, listener, TLS):
-        headers = {"Connection": "Upgrade", "Upgrade": "tcp", "Mockube_Node": "a"}
+    headers = {"Connection": "Upgrade", "Upgrade": "tcp", "Mockube_Node": "a"}
+    async with AsyncExitStack() as server:
+        await server.enter_async_context(serving(kubelet.endpoints, listener, TLS))
         async with connected(kubelet, "GET", "/connect/10.0.0.1/80", **headers) as client:
             client.writer.write(b"hello")
             await client.reader.readexactly(5)
+            [connection] = kubelet.runtime.treated
+            assert not connection.departure.is_set()
+            await server.aclose()
+            assert await client.reader.read() == b""
     assert not kubelet.endpoints._sessions._tasks

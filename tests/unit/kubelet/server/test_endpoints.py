@@ -57,6 +57,7 @@ def pod(name="web", on="a", *, status=STARTED, namespace="default", **metadata):
 NODES = {
     "a": node("a"),
     "off": node("off", **{"mockube.dev/stop-heartbeats": "true"}),
+    "stopped": node("stopped", **{"mockube.dev/stopped-units": "kubelet=stopped"}),
     "real": {"metadata": {"name": "real"}},
 }
 PODS = [
@@ -187,8 +188,25 @@ ANSWERS = {
         503,
         "the node is disconnected",
     ),
+    "a node whose kubelet is stopped": ("GET", "/pods", "stopped", 503, "the node is disconnected"),
+    "the shell of a node whose kubelet is stopped": (
+        "POST",
+        "/mockube/shell?output=1",
+        "stopped",
+        400,
+        "you must specify a command",
+    ),
+    "a page below the name of a pod": (
+        "GET",
+        "/metrics/default/web",
+        "",
+        404,
+        "node '' is not simulated here",
+    ),
+    "a path without a pod": ("GET", "/exec/default", "", 404, "node '' is not simulated here"),
     "health": ("GET", "/healthz", "a", 200, "ok"),
     "a command": ("POST", RUN, "", 200, "ls -l"),
+    "a command by way of its node": ("POST", RUN, "a", 200, "ls -l"),
     "a command by another method": ("GET", RUN, "a", 404, "404 page not found\n"),
     "a command of a pod with its uid": ("POST", "/run/default/web/uid/c?cmd=ls", "", 200, "ls"),
     "a command of a pod that does not exist": (

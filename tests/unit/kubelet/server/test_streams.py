@@ -1,10 +1,13 @@
 """The streams of exec, attach and port-forward over SPDY and WebSocket: what a client sends and what it receives."""
 
+import asyncio
+
 import pytest
 from aiohttp import WSMsgType
 
+from mockube.container_runtime.limits import MAX_UNREAD
 from mockube.container_runtime.streams import ERROR, RESIZE, STDERR, STDIN, STDOUT, StreamsClosed
-from mockube.kubelet.server import port_forward, spdy
+from mockube.kubelet.server import limits, port_forward, spdy
 from mockube.kubelet.server.http_errors import HttpError
 from mockube.kubelet.server.spdy import DataFrame, FrameReader, FrameWriter
 from mockube.kubelet.server.spdy_session import SpdySession
@@ -402,6 +405,52 @@ FORWARDS = {
         for port in ("", "0", "65536", "http")
     },
     "another type": ([opened(1, streamtype="x", port="80")], echo(), [(1, SYN_REPLY), (1, RESET)]),
+    "pairs without ids at the same time": (
+        [
+            pair(1)[0],
+            pair(5, "81")[0],
+            pair(1)[1],
+            pair(5, "81")[1],
+            data(7, b"x", last=True),
+            data(3, b"", last=True),
+        ],
+        echo(),
+        [
+            (1, SYN_REPLY),
+            (5, SYN_REPLY),
+            (3, SYN_REPLY),
+            (7, SYN_REPLY),
+            (7, b"81:x"),
+            (7, b"."),
+            (5, b"."),
+            (3, b"."),
+            (1, b"."),
+        ],
+    ),
+    "the same streams once more": (
+        [*pair(1), data(3, b"x", last=True), *pair(1), data(3, b"y", last=True)],
+        echo(),
+        [
+            *REPLIES,
+            (3, b"80:x"),
+            (3, b"."),
+            (1, b"."),
+            *REPLIES,
+            (3, b"80:y"),
+            (3, b"."),
+            (1, b"."),
+        ],
+    ),
+    "much on the stream of errors": (
+        [*pair(1), *[data(1, b"x" * MAX_UNREAD)] * 3, data(3, b"x", last=True)],
+        echo(),
+        [*REPLIES, (3, b"80:x"), (3, b"."), (1, b".")],
+    ),
+    "much to a connection that nothing reads": (
+        [*pair(1), *[data(3, b"x" * MAX_UNREAD)] * 3, ping],
+        echo("refused"),
+        [*REPLIES, (1, b"refused"), (3, b"."), (1, b"."), (0, PING)],
+    ),
     "two streams of a type": (
         [opened(number, streamtype="data", port="80", requestid="a") for number in (1, 3)],
         echo(),
@@ -425,6 +474,52 @@ async def test_forwarded_connection(sent, connect, received, caplog):
     assert bool(caplog.records) is (connect is fail)
 
 
+async def late_end(received, client):
+    """Receive what a client sends, some time after its end."""
+    while chunk := await client.read(100):
+        received.append(chunk)
+    await yield_to_loop(50)
+    received.append(b".")
+    return ""
+
+
+async def test_connection_goes_on_after_its_session():
+    received = []
+    carrier = Carrier(*frames(*pair(1), data(3, b"x", last=True)))
+    forwarder = port_forward._SpdyForwarder(lambda _, client: late_end(received, client))
+    await forwarder.run(carrier, carrier.close)
+    assert received == [b"x", b"."]
+    assert forwarder._tasks == set()
+
+
+async def endless(ends, _client):
+    try:
+        await asyncio.Event().wait()
+    finally:
+        ends.append("cancelled")
+
+
+async def test_connection_ends_with_the_server():
+    ends = []
+    carrier = Carrier(*frames(*pair(1), *pair(5)))
+    forwarder = port_forward._SpdyForwarder(lambda _, client: endless(ends, client))
+    task = asyncio.create_task(forwarder.run(carrier, carrier.close))
+    await yield_to_loop(20)
+    task.cancel()
+    await asyncio.wait([task])
+    assert ends == ["cancelled"] * 2
+
+
+async def test_half_connections_have_a_maximum():
+    number = limits.MAX_FORWARDED_PAIRS
+    sent = [
+        opened(2 * each + 1, streamtype="error", port="80", requestid=str(each)) for each in range(number + 1)
+    ]
+    carrier = Carrier(*frames(*sent))
+    await port_forward._SpdyForwarder(echo()).run(carrier, carrier.close)
+    assert [stream for stream, word in carrier.received if word == RESET] == [2 * number + 1]
+
+
 @pytest.mark.parametrize(
     ("ports", "messages", "connect", "sent"),
     [
@@ -436,15 +531,60 @@ async def test_forwarded_connection(sent, connect, received, caplog):
             [b"\0P\0", b"\1P\0", b"\2\2\1", b"\3\2\1", b"\x02258:x"],
         ),
         ([80], [], echo("refused"), [b"\0P\0", b"\1P\0", b"\1refused"]),
+        (
+            [80],
+            [*[b"\1" + b"x" * MAX_UNREAD] * 3, b"\0x"],
+            echo(),
+            [b"\0P\0", b"\1P\0", b"\x0080:x"],
+        ),
         ([80], [], fail, [b"\0P\0", b"\1P\0", b"\1an internal error: ValueError: no"]),
     ],
-    ids=["one port", "two ports", "refused", "error of the server"],
+    ids=["one port", "two ports", "refused", "much on the channel of errors", "error of the server"],
 )
 async def test_forwarded_channels(ports, messages, connect, sent):
     socket = Socket("v4.channel.k8s.io", *messages)
     await port_forward._serve_channels(socket, ports, connect)
     assert socket.sent == sent
     assert socket.is_closed
+
+
+async def test_channel_that_nothing_reads_does_not_delay_another():
+    async def connect(port, client):
+        return "refused" if port == 80 else await echo()(port, client)
+
+    socket = Socket("v4.channel.k8s.io", *[b"\0" + b"x" * MAX_UNREAD] * 3, b"\2x")
+    await port_forward._serve_channels(socket, [80, 81], connect)
+    assert socket.sent[4:] == [b"\1refused", b"\x0281:x"]
+
+
+async def test_channels_go_on_after_the_client_has_left():
+    received = []
+    socket = Socket("v4.channel.k8s.io", b"\0x")
+    await port_forward._serve_channels(socket, [80], lambda _, client: late_end(received, client))
+    assert received == [b"x", b"."]
+
+
+async def test_error_of_the_channels_is_sent_for_each_port():
+    ends = []
+    socket = Socket("v4.channel.k8s.io")
+    socket.receive = fail
+    await port_forward._serve_channels(socket, [80, 81], lambda _, client: endless(ends, client))
+    error = b"an internal error: ValueError: no"
+    assert socket.sent[4:] == [b"\1" + error, b"\3" + error]
+    assert ends == ["cancelled"] * 2
+
+
+async def test_channels_end_with_the_server():
+    ends = []
+    socket = Socket("v4.channel.k8s.io")
+    socket.receive = asyncio.Event().wait
+    task = asyncio.create_task(
+        port_forward._serve_channels(socket, [80, 81], lambda _, client: endless(ends, client))
+    )
+    await yield_to_loop(20)
+    task.cancel()
+    await asyncio.wait([task])
+    assert ends == ["cancelled"] * 2
 
 
 @pytest.mark.parametrize(
