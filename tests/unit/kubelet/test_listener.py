@@ -113,3 +113,15 @@ async def test_malformed_request_gets_400_and_one_line_of_log(port, request_head
 async def test_many_headers_are_accepted(port):
     request = get(1).replace(HOST, HOST + b"X: a\r\n" * (HEADERS - 10))
     assert (await responses(port, request))[0].startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+async def test_end_of_the_listener_is_that_of_its_endpoints():
+    ends = []
+
+    async def end():
+        ends.append("end")
+
+    tls = self_signed_tls_context("127.0.0.1", now=NOW, random=SeededRandom())
+    async with serving(SimpleNamespace(handle=None, end=end), listen("127.0.0.1", 0), tls):
+        assert ends == []
+    assert ends == ["end"]

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -512,17 +512,12 @@ async def test_port_by_its_address(kubelet):
     await connection.departure.wait()
 
 
-async def test_end_of_the_server_ends_connections():
-    listener = listen("127.0.0.1", 0)
-    kubelet = Kubelet(listener.getsockname()[1])
+async def test_end_of_the_endpoints_ends_connections(kubelet):
     headers = {"Connection": "Upgrade", "Upgrade": "tcp", "Mockube_Node": "a"}
-    async with AsyncExitStack() as server:
-        await server.enter_async_context(serving(kubelet.endpoints, listener, TLS))
-        async with connected(kubelet, "GET", "/connect/10.0.0.1/80", **headers) as client:
-            client.writer.write(b"hello")
-            await client.reader.readexactly(5)
-            [connection] = kubelet.runtime.treated
-            assert not connection.departure.is_set()
-            await server.aclose()
-            assert await client.reader.read() == b""
-    assert not kubelet.endpoints._sessions._tasks
+    async with connected(kubelet, "GET", "/connect/10.0.0.1/80", **headers) as client:
+        client.writer.write(b"hello")
+        await client.reader.readexactly(5)
+        [connection] = kubelet.runtime.treated
+        assert not connection.departure.is_set()
+        await kubelet.endpoints.end()
+        assert await client.reader.read() == b""
