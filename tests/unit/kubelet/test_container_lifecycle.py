@@ -14,7 +14,7 @@ from mockube.kubelet.pod_lifecycle.container_context import ContainerContext
 from mockube.kubelet.pod_lifecycle.container_status import Container, Role
 from mockube.kubelet.pod_lifecycle.image_pulls import EnsuredImage
 from mockube.kubelet.pod_lifecycle.observations import HookResult, ObservedRun
-from mockube.kubelet.step_effects import RunHook, StartContainer, StopContainer
+from mockube.kubelet.step_effects import EmitEvent, RunHook, StartContainer, StopContainer
 from tests.support.controllers.pods import START, container, pod
 
 IMAGE = "nginx:1.25"
@@ -286,6 +286,19 @@ def test_next_run_waits_for_the_back_off(status, fields, seconds, expected):
     assert (word(update.status), update.status["restartCount"], due) == expected
 
 
+@pytest.mark.parametrize(
+    ("process", "expected"),
+    [
+        (replace(STARTED, restarts=4), ("running", 4)),
+        (replace(STARTED, restarts=1, exit=Exit(code=1, at=START)), ("CrashLoopBackOff", 1)),
+    ],
+    ids=["it goes on", "it has ended"],
+)
+def test_run_that_goes_on_needs_no_back_off(process, expected):
+    update = lifecycle.advance(subject(process=process), ended(1, restarts=1), at(5))
+    assert (word(update.status), update.status["restartCount"]) == expected
+
+
 def test_back_off_is_reported_once():
     first = lifecycle.advance(subject(), ended(1, restarts=1), at(0))
     assert [event.reason for event in first.events] == ["BackOff"]
@@ -314,6 +327,7 @@ def test_back_off_is_reported_once():
         ({"program": RunBehavior(seconds=7, exit_code=2), "policy": "Never"}, 7, (2, False, None)),
         (PROBE, 5, ("running", False, 61)),
         (PROBE, 61, ("running", True, None)),
+        ({**PROBE, "role": Role.INIT}, 61, ("running", False, None)),
         ({**PROBE, "program": RunBehavior(seconds=20)}, 5, ("running", False, 20)),
         ({**FAILING_HOOK, "policy": "Never"}, 5, (KILLED, False, None)),
     ],
@@ -387,6 +401,15 @@ def test_resize_restarts_at_once():
     assert found["lastState"]["terminated"]["finishedAt"] == format_time(at(9))
 
 
+@pytest.mark.parametrize(
+    ("fields", "reasons"),
+    [({}, []), ({"script": Script(fail_pre_stop=True)}, ["FailedPreStopHook"])],
+)
+def test_failed_hook_of_a_stop_is_reported(fields, reasons):
+    found = subject(lifecycle={"preStop": {"sleep": {"seconds": 1}}}, **fields)
+    assert [event.reason for event in lifecycle.pre_stop_failure(found, READY, at(9))] == reasons
+
+
 # --- the start
 
 
@@ -426,6 +449,35 @@ def test_container_without_its_image_waits(images, status, expected):
     update = lifecycle.advance(found, status, at(9))
     assert (word(update.status), update.status["image"]) == expected
     assert (update.lacks_image, update.due) == (True, at(20))
+
+
+FAILURE = EmitEvent("Warning", "Failed", "not found")
+
+
+@pytest.mark.parametrize("status", [None, ended(1)])
+def test_failed_pull_is_reported_once(status):
+    images = Images(replace(FAILED, events=(FAILURE,)))
+    update = lifecycle.advance(subject(context=ContainerContext(images=images)), status, at(9))
+    assert [event.reason for event in update.events] == ["Failed"]
+
+
+class NoProfiles:
+    def seccomp_problem(self, path):
+        return f"open {path}: no such file or directory"
+
+
+@pytest.mark.parametrize("status", [None, ended(1)])
+def test_container_that_cannot_be_created_is_reported_once(status):
+    profile = {"seccompProfile": {"type": "Localhost", "localhostProfile": "x"}}
+    found = subject(securityContext=profile, context=ContainerContext(images=Images(), profiles=NoProfiles()))
+    update = lifecycle.advance(found, status, at(9))
+    assert (word(update.status), update.is_blocked, update.due) == ("CreateContainerError", True, at(19))
+    assert [event.reason for event in update.events] == ["Failed"]
+    again = replace(found, context=replace(found.context, retry_at=at(19)))
+    update = lifecycle.advance(again, update.status, at(12))
+    assert (update.is_blocked, update.due, update.events) == (True, at(19), ())
+    update = lifecycle.advance(again, update.status, at(19))
+    assert (update.is_blocked, update.due, len(update.events)) == (True, at(29), 1)
 
 
 def test_pull_that_fails_again_changes_nothing():
