@@ -224,7 +224,7 @@ class Gateways:
             (len(pattern), certificate.context)
             for certificates in self._certificates.values()
             for pattern, certificate in certificates
-            if not pattern or shared_host(pattern, host.lower()) == host.lower()
+            if shared_host(pattern, host.lower()) == host.lower()
         ]
         return max(found, key=lambda entry: entry[0])[1] if found else None
 

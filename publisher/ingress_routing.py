@@ -280,7 +280,7 @@ def _verdict(options: Mapping[str, str], request: ProxiedRequest) -> bool | None
         wanted_value = options.get("canary-by-header-value")
         if wanted_value is not None and value is not None:
             return True if value == wanted_value else None
-        if wanted_value is None and value in ("always", "never"):
+        if value in ("always", "never"):
             return value == "always"
     if name := options.get("canary-by-cookie"):
         cookies = (part.strip().partition("=") for part in request.headers.get("cookie", "").split(";"))

@@ -133,6 +133,15 @@ def test_volumes_that_cannot_be_mounted():
     assert "mockube why persistentvolumeclaim/data -n default" in commands(found)
 
 
+def test_pod_without_containers_yet_waits_for_its_volumes():
+    pod = pod_of(status={"phase": "Pending"}, volumes=[{"name": "v", "configMap": {"name": "nope"}}])
+    found = explained(pod, event(pod, "FailedMount", "MountVolume.SetUp failed"))
+    assert found.cause == "the volume v needs the ConfigMap nope, which does not exist"
+    assert [each.text for each in found.evidence] == ["MountVolume.SetUp failed"]
+    found = explained(pod_of(status={"phase": "Pending"}))
+    assert (found.state, "has not reported the pod's containers" in found.cause) == ("Unknown", True)
+
+
 def test_container_that_is_being_created_is_not_explained():
     assert explained(pod_of(status=waiting("ContainerCreating"))).state == "Unknown"
 

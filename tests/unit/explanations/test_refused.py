@@ -268,6 +268,15 @@ def test_webhook_that_quotes_other_refusals_is_the_cause(text):
     assert found.cause == f"the admission webhook w.x.y denied it: {text}"
 
 
+def test_policy_that_quotes_an_authorizer_is_the_cause():
+    text = 'pods is forbidden: User "ada" cannot create pods'
+    refused = f"ValidatingAdmissionPolicy 'few' with binding 'b' denied request: {text}"
+    assert (
+        explained(request(403, refused)).cause
+        == f"the ValidatingAdmissionPolicy few, bound by b, denied it: {text}"
+    )
+
+
 def test_cut_connection_is_explained_by_its_fault():
     recorded = request(0, fault="cut-off", answered=True)
     recorded["status"] |= {"isCut": True, "seconds": 0.1}
