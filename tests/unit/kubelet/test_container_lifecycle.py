@@ -480,6 +480,14 @@ def test_container_that_cannot_be_created_is_reported_once(status):
     assert (update.is_blocked, update.due, len(update.events)) == (True, at(29), 1)
 
 
+def test_image_whose_name_is_invalid_is_not_pulled():
+    images = Images(replace(FAILED, events=(FAILURE,)))
+    found = subject(image="no image", context=ContainerContext(images=images))
+    update = lifecycle.advance(found, None, at(9))
+    assert (word(update.status), update.lacks_image) == ("InvalidImageName", False)
+    assert [event.reason for event in update.events] == ["InspectFailed", "Failed"]
+
+
 def test_pull_that_fails_again_changes_nothing():
     found = subject(context=ContainerContext(images=Images(FAILED)))
     first = lifecycle.advance(found, None, at(9)).status

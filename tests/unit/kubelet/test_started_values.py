@@ -59,6 +59,21 @@ async def test_objects_of_variables_are_those_of_the_start(fields, config_maps, 
     assert (noted.config_maps, noted.secrets) == (config_maps, secrets)
 
 
+async def test_objects_are_those_of_the_container_that_starts():
+    subject = pod_objects.pod(pod_objects.container("other"), pod_objects.container("c", **VARIABLE))
+    values = StartedValues(Records(), Server(OLD))
+    await values.note_step(subject, referenced(OLD), starts(0))
+    assert values.find("uid-1", "c", 0).config_maps == {"m": OLD}
+
+
+async def test_change_of_the_pod_itself_starts_nothing():
+    values = StartedValues(Records(), Server(OLD))
+    (effect,) = starts(0).effects
+    step = Step(effects=(PatchObject(body=effect.body, subresource=""),))
+    await values.note_step(pod(**VARIABLE), referenced(OLD), step)
+    assert values.find("uid-1", "c", 0) is None
+
+
 async def test_next_run_has_the_objects_of_its_own_start():
     values = StartedValues(Records(), Server(OLD))
     await values.note_step(pod(**VARIABLE), referenced(OLD), starts(0))

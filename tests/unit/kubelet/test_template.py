@@ -91,6 +91,16 @@ def render(text):
             '{{ printf "a" 1 "b" nil }}', "a%!(EXTRA int=1, string=b, <nil>)", id="printf, too many"
         ),
         pytest.param('{{ printf "%s" (list "a" "b") }}', "[a b]", id="printf, a list"),
+        pytest.param(
+            '{{ printf "%d" true }} {{ printf "%t" 1.5 }} {{ printf "%t" 1 }}',
+            "%!d(bool=true) %!t(float64=1.5) %!t(int=1)",
+            id="printf, values of other types",
+        ),
+        pytest.param(
+            '{{ printf "" (list 1) .metadata.labels }}',
+            "%!(EXTRA []interface {}=[1], map[string]interface {}=map[x:1 y:2])",
+            id="printf, too many lists and maps",
+        ),
     ],
 )
 def test_templates_are_rendered(text, expected):
