@@ -136,6 +136,13 @@ class StaticNode:
 CREATED = ("create", "web-n")
 
 
+@pytest.fixture(autouse=True)
+def no_reconciliation_fails(caplog):
+    yield
+    records = [record for record in caplog.get_records("call") if record.name.startswith("mockube.client")]
+    assert [record.getMessage() for record in records if record.levelname == "ERROR"] == []
+
+
 @pytest.mark.parametrize(
     ("files", "writes"),
     [
@@ -207,6 +214,7 @@ async def test_deleted_mirror_pod_has_the_status_of_the_one_before():
     found = StaticNode({"web.yaml": WEB})
     async with found.running() as writes:
         before = await found.change(found.pod(), status=RUNNING)
+        await found.pass_time(1)
         await found.change(before, deletionTimestamp="2030-01-01T00:00:00Z")
         await found.pass_time(0.49)
         assert writes == [CREATED]
@@ -222,6 +230,26 @@ async def test_deleted_mirror_pod_has_the_status_of_the_one_before():
             "annotations": {**after["metadata"]["annotations"], "kubernetes.io/config.hash": "x"},
         }
         assert found.static.status_to_restore({**after, "metadata": changed}) is None
+
+
+async def test_mirror_pod_without_a_manifest_is_deleted_and_another_pod_is_not():
+    found = StaticNode({"web.yaml": WEB})
+    async with found.running() as writes:
+        metadata, spec = found.pod()["metadata"], found.pod()["spec"]
+        found.pods.put(
+            {"metadata": {**metadata, "name": "plain", "annotations": {}}, "spec": spec, "status": {}}
+        )
+        found.pods.put({"metadata": {**metadata, "name": "stray"}, "spec": spec, "status": {}})
+        await yield_to_loop(30)
+        assert writes == [CREATED, ("delete", "stray", None)]
+
+
+async def test_files_of_a_node_that_is_gone_are_not_read():
+    found = StaticNode({"web.yaml": WEB}, nodes=[])
+    async with found.running() as writes:
+        found.changed[0]("n")
+        await found.pass_time(1)
+        assert writes == []
 
 
 async def test_pod_of_the_name_that_another_has_created_is_restored():
