@@ -184,3 +184,34 @@ async def test_server_that_still_refuses_renewals_costs_no_renewals(started):
     run.server.patched.clear()
     await run.advance(900)
     assert (run.server.patched, run.registration.renewals.is_on) == ([], False)
+
+
+class Objects:
+    """A server that has some objects already."""
+
+    def __init__(self, *present):
+        self.present, self.created = present, []
+
+    async def create(self, resource, body):
+        if resource.plural in self.present:
+            raise status.AlreadyExists("there")
+        self.created.append((resource.plural, body["metadata"]["name"]))
+        return {**body, "metadata": {**body["metadata"], "uid": "new"}}
+
+    async def get(self, _resource, key):
+        return {"metadata": {"name": key.name, "uid": "old"}}
+
+
+@pytest.mark.parametrize(
+    ("present", "created"),
+    [
+        ([], [("nodes", "n"), ("csinodes", "n")]),
+        (["nodes"], [("csinodes", "n")]),
+        (["nodes", "csinodes"], []),
+    ],
+)
+async def test_node_is_registered_with_its_drivers(clock, present, created):
+    server = Objects(*present)
+    registration = NodeRegistration(server, ActiveNodes(), clock=clock, grace_period=50)
+    await registration.register({"metadata": {"name": "n"}})
+    assert server.created == created

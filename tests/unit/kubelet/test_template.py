@@ -91,6 +91,7 @@ def render(text):
             '{{ printf "a" 1 "b" nil }}', "a%!(EXTRA int=1, string=b, <nil>)", id="printf, too many"
         ),
         pytest.param('{{ printf "%s" (list "a" "b") }}', "[a b]", id="printf, a list"),
+        pytest.param(r'{{ print `a\n"` "\"" }}', r'a\n""', id="a raw string has no escapes"),
         pytest.param(
             '{{ printf "%d" true }} {{ printf "%t" 1.5 }} {{ printf "%t" 1 }}',
             "%!d(bool=true) %!t(float64=1.5) %!t(int=1)",

@@ -155,6 +155,11 @@ def frame(kind, flags, payload):
             'service unhealthy (responded with "SERVING")',
         ),
         (
+            (frame(0, 8, b""), frame(0, 0, SERVING), frame(1, 5, b"")),
+            True,
+            'service unhealthy (responded with "SERVING")',
+        ),
+        (
             (frame(1, 5, b""),),
             False,
             "error: health rpc failed: the server does not implement the health protocol, or has no such service",
