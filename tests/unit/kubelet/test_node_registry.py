@@ -6,6 +6,7 @@ from mockube.client.cache.store import Store
 from mockube.client.component_helpers.indexes import BY_NODE, node_of_pod
 from mockube.client.podview import PodView
 from mockube.client.resources import Key
+from mockube.kubelet.addresses import NODES_WITH_BLOCKS
 from mockube.kubelet.node_registry import NodeRegistry
 
 
@@ -60,3 +61,74 @@ def test_pending_resize_of_other_pod_does_not_count():
     nodes.put(Key("", "a"), node)
     registry = NodeRegistry(nodes, pods, details=False)
     assert registry.context_of(pods.get("default", "web"), node).resources.used() == {"cpu": 1000}
+
+
+def registry_of(*nodes, pods=(), **options):
+    stored_nodes, stored_pods = Store(), Store()
+    stored_pods.add_index(BY_NODE, node_of_pod)
+    for each in nodes:
+        stored_nodes.put(Key("", each["metadata"]["name"]), each)
+    for each in pods:
+        stored_pods.put(each.key, each)
+    return NodeRegistry(stored_nodes, stored_pods, details=False, **options)
+
+
+def node_with(name, address="", **spec):
+    addresses = [{"type": "InternalIP", "address": address}] if address else []
+    return {"metadata": {"name": name}, "spec": spec, "status": {"addresses": addresses}}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "name", "number"),
+    [
+        ([node_with("node-7")], "node-7", 7),
+        ([node_with("node-7", "172.18.0.9")], "node-7", 9),
+        ([node_with("node-7", "192.168.0.1")], "node-7", 7),
+        ([], "node-7", 7),
+        ([node_with("web")], "web", NODES_WITH_BLOCKS),
+    ],
+)
+def test_number_of_a_node_is_that_of_its_address_or_of_its_name(nodes, name, number):
+    assert registry_of(*nodes).number_of(name) == number
+
+
+def test_nodes_without_a_number_get_the_last_ones():
+    registry = registry_of()
+    numbers = [registry.number_of(name) for name in ("web", "db", "web")]
+    assert numbers == [NODES_WITH_BLOCKS, NODES_WITH_BLOCKS - 1, NODES_WITH_BLOCKS]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "address"),
+    [
+        ([node_with("node-7", "192.168.0.1")], "192.168.0.1"),
+        ([node_with("node-7")], "172.18.0.7"),
+        ([], "172.18.0.7"),
+    ],
+)
+def test_address_of_a_node_is_that_in_its_status(nodes, address):
+    assert registry_of(*nodes).ip_of("node-7") == address
+
+
+@pytest.mark.parametrize(
+    ("options", "spec", "lacks"),
+    [
+        ({}, {}, False),
+        ({"waits_for_pod_cidrs": True}, {}, True),
+        ({"waits_for_pod_cidrs": True}, {"podCIDRs": ["10.1.0.0/24"]}, False),
+    ],
+)
+def test_node_may_wait_for_its_pod_cidr(options, spec, lacks):
+    assert registry_of(**options).lacks_pod_cidr(node_with("a", **spec)) is lacks
+
+
+def test_pods_in_the_network_of_a_node_are_others_that_run():
+    def host_pod(name, phase="Running", **spec):
+        tree = pod(name).object
+        return PodView.of({**tree, "spec": {**tree["spec"], **spec}, "status": {"phase": phase}})
+
+    host = {"hostNetwork": True}
+    own = host_pod("own", **host)
+    pods = [own, host_pod("other", **host), host_pod("ended", "Failed", **host), host_pod("plain")]
+    found = registry_of(pods=pods).other_host_pods(own)
+    assert [each["metadata"]["name"] for each in found] == ["other"]
