@@ -131,6 +131,15 @@ async def test_pod_that_fills_the_disk_is_evicted_and_the_condition_ends_later(c
     assert await cluster.look() is None
 
 
+async def test_node_that_is_forgotten_and_comes_again_had_no_pressure(cluster):
+    cluster.add("large", 90)
+    await cluster.look()
+    cluster.pressure.forget_node(NODE)
+    cluster.used.clear()
+    cluster.pods.clear()
+    assert await cluster.look() is None
+
+
 async def test_containers_that_have_ended_are_removed_before_a_pod_is_evicted(cluster):
     cluster.add("ended", 90, phase="Succeeded")
     cluster.add("running", 1)
