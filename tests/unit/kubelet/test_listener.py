@@ -125,3 +125,23 @@ async def test_end_of_the_listener_is_that_of_its_endpoints():
     async with serving(SimpleNamespace(handle=None, end=end), listen("127.0.0.1", 0), tls):
         assert ends == []
     assert ends == ["end"]
+
+
+async def test_malformed_request_ends_its_connection(port):
+    with pytest.raises(asyncio.IncompleteReadError):
+        await responses(port, b"SSH-2.0-OpenSSH_9.2\r\n", get(1))
+
+
+async def test_failure_of_a_handler_is_no_malformed_request(caplog):
+    async def fail(_request):
+        raise ValueError("broken")
+
+    async def end():
+        pass
+
+    tls = self_signed_tls_context("127.0.0.1", now=NOW, random=SeededRandom())
+    listener = listen("127.0.0.1", 0)
+    async with serving(SimpleNamespace(handle=fail, end=end), listener, tls):
+        [response] = await responses(listener.getsockname()[1], get(1))
+    assert response.startswith(b"HTTP/1.1 500 ")
+    assert "is refused" not in caplog.text

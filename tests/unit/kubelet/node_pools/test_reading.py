@@ -32,6 +32,16 @@ def pool_of(value):
     return pool
 
 
+@pytest.mark.parametrize("name", ["amd64", "arm64", "arm", "386", "ppc64le", "riscv64", "s390x"])
+def test_architecture_is_one_of_kubernetes(name):
+    assert pool_of(f"arch={name}:1").architecture == name
+
+
+@pytest.mark.parametrize("effect", ["NoSchedule", "PreferNoSchedule", "NoExecute"])
+def test_effect_of_a_taint_is_one_of_kubernetes(effect):
+    assert [each["effect"] for each in pool_of(f"taint=team=ml:{effect}:1").taints] == [effect]
+
+
 @pytest.mark.parametrize("number", [0, 1, 15_000])
 def test_plain_number_is_a_pool_without_settings(number):
     assert read_value(str(number)) == read_value(number) == plain_nodes(number)
