@@ -66,9 +66,7 @@ class ReachedLines:
 
 
 def _reached(root: Path, folder: str, source: bytes, items: Sequence[pytest.Item]) -> Reached:
-    digest = hashlib.sha256(source + items[0].path.read_bytes())
-    digest.update(" ".join(item.nodeid for item in items).encode())
-    file = CACHE / folder / digest.hexdigest()
+    file = CACHE / folder / digest_of(source, items)
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         child = os.fork()
@@ -82,6 +80,13 @@ def _reached(root: Path, folder: str, source: bytes, items: Sequence[pytest.Item
                 os._exit(0)
         os.waitpid(child, 0)
     return msgspec.msgpack.decode(file.read_bytes(), type=Reached)
+
+
+def digest_of(source: bytes, items: Sequence[pytest.Item]) -> str:
+    """Return the name of the record of a module's tests, whose order is another one in each run."""
+    names = sorted(item.nodeid for item in items)
+    (path,) = {item.path for item in items}
+    return hashlib.sha256(b"".join((source, path.read_bytes(), " ".join(names).encode()))).hexdigest()
 
 
 def _run_with_coverage(root: Path, folder: str, items: Sequence[pytest.Item]) -> Reached:
