@@ -37,7 +37,7 @@ class Package(NamedTuple):
 PACKAGES = {
     "scheduler": Package("scheduler", 0.9),
     "controllers": Package("controller_manager", 0.85, ("tests/packs/kruise/unit",)),
-    "kubelet": Package("kubelet", 0.65),
+    "kubelet": Package("kubelet", 0.75),
     "runtime": Package("container_runtime", 0.0, ("tests/contract/container_runtime", "tests/unit/kubelet")),
     "network": Package("network", 0.0, ("tests/unit/container_runtime/simulated", "tests/unit/publisher")),
     "publisher": Package("publisher", 0.9),

@@ -70,7 +70,7 @@ async def test_bytes_after_the_head_are_those_of_the_connection():
 
 
 @pytest.mark.parametrize("error", [None, ConnectionResetError()], ids=["an end", "a reset"])
-async def test_what_was_received_before_the_loss_of_a_connection_is_read(error):
+async def test_bytes_before_the_loss_of_a_connection_are_read(error):
     transport, replaced = Transport(), Replaced()
     connection = upgrade(SimpleNamespace(transport=transport, protocol=replaced), {})
     transport.protocol.data_received(b"abc")
