@@ -85,7 +85,7 @@ def advance(container: Container, status: ReadOnlyTree | None, now: datetime) ->
 
 def _is_waiting(update: ContainerUpdate) -> bool:
     """Return whether the container does not run until something else happens."""
-    return update.is_blocked or update.lacks_image or never_ran(update.status)
+    return bool(update.actions) or update.is_blocked or update.lacks_image or never_ran(update.status)
 
 
 def never_ran(status: ReadOnlyTree) -> bool:
@@ -97,10 +97,9 @@ def _next_change(container: Container, status: ReadOnlyTree, now: datetime) -> C
     started = container_status.running_since(status)
     if started is not None:
         return _run(container, status, started, now)
-    if is_over(container, status):
-        return ContainerUpdate(status=status)
     end = container_status.last_end(status)
-    assert end is not None, "what never ran is started"
+    if end is None or is_over(container, status):
+        return ContainerUpdate(status=status)
     return _back_off(container, status, end, now)
 
 

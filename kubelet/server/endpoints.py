@@ -271,7 +271,8 @@ class KubeletEndpoints:
 
     async def _shell(self, request: web.BaseRequest, name: str) -> web.StreamResponse:
         """Run a command of root on a node. Only POST is served, for which users need the verb create on nodes/proxy."""
-        if request.method != "POST":
+        node = self._nodes.get("", name)
+        if request.method != "POST" or node is None:
             raise HttpError(405, "the shell of a node needs a POST request\n")
         options = stream_options(request.query)
         command = request.query.getall("command", [])
@@ -280,7 +281,7 @@ class KubeletEndpoints:
         exec_request = ExecRequest(
             command=command, has_input=STDIN in options.streams, has_terminal=options.tty
         )
-        execute = await self._machines.exec(self._nodes.get("", name) or {}, exec_request)
+        execute = await self._machines.exec(node, exec_request)
         return await self._streams.serve(request, options, partial(_status_of, execute))
 
     async def _run(self, request: web.BaseRequest, pod: PodView, name: str) -> web.StreamResponse:
@@ -319,6 +320,7 @@ class KubeletEndpoints:
             raise HttpError(400, str(error)) from error
         log_source = await self._runtime.logs(pod.object, name, run)
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+        response.enable_chunked_encoding()
         await response.prepare(request)
         with closing(log_source), self._versions.subscribe(pod.object) as pod_changed:
             stream = LogStream(
@@ -331,6 +333,7 @@ class KubeletEndpoints:
             )
             with suppress(ConnectionError):  # the client has disconnected
                 await stream.write_to(response.write)
+                await response.write_eof()
         return response
 
 

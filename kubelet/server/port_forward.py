@@ -190,6 +190,8 @@ async def _serve_channels(socket: web.WebSocketResponse, ports: Sequence[int], c
             for failure in failures:
                 for channel in channels[1::2]:
                     await channel.write(_internal_error(failure).encode())
+        for channel in channels if all_forwards.done() else ():
+            channel.received.discard()
         await socket.close()
         if not failures:
             await asyncio.wait([all_forwards])
