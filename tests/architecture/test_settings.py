@@ -25,6 +25,6 @@ def test_package_is_in_namespace_of_checkout_and_wheel(package):
     assert f"/{NAMESPACE}/{package}" in build["exclude"]
 
 
-def test_nothing_but_packages_is_linked():
+def test_nothing_but_packages_and_extras_is_linked():
     links = {path.name for path in (ROOT / NAMESPACE).iterdir() if path.is_symlink()}
-    assert sorted(links) == INSIDE
+    assert sorted(links) == sorted([*INSIDE, "extras"])
