@@ -18,12 +18,15 @@ fail() {
     exit 1
 }
 
+# The extras are installed for their entry points: they are imported from the checkout.
+extras() { find extras -mindepth 2 -maxdepth 2 -name pyproject.toml 2>/dev/null | sort | sed 's|^\(.*\)/pyproject.toml|./\1|'; }
+
 # A virtual environment knows its own path and the checkout's, so one that was copied or moved is made anew.
 # pyproject.toml counts up to its [tool] tables: those are read when a tool runs.
 state() {
     printf '%s\n' "PYTHON=$PYTHON" "$VENV" "$(pwd -P)"
     {
-        for file in pyproject.toml extras/*/pyproject.toml; do sed '/^\[tool\./,$d' "$file"; done
+        for project in . $(extras); do sed '/^\[tool\./,$d' "$project/pyproject.toml"; done
         cat requirements/run.txt requirements/build.txt tools/setup.sh
         if [ "$1" = dev ]; then cat requirements/dev.txt; fi
     } | cksum
@@ -77,9 +80,6 @@ run_pip() {
     fi
 }
 
-# The extras are installed for their entry points: they are imported from the checkout.
-editable_extras() { for project in extras/*/pyproject.toml; do printf -- '-e ./%s\n' "${project%/pyproject.toml}"; done; }
-
 create_with_uv() { uv venv --quiet --python "$python" "$VENV"; }
 
 create_with_pip() {
@@ -103,7 +103,7 @@ install_run() {
     say "Making $VENV with $installer; this happens once, and again when requirements/ changes …"
     "create_with_$installer"
     install --require-hashes -r requirements/run.txt -r requirements/build.txt
-    install --no-build-isolation -e . $(editable_extras)
+    install --no-build-isolation -e . $(extras | sed 's/^/-e /')
 }
 
 install_dev() {

@@ -19,7 +19,7 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
     write_text,
 )
-from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.programs.all_programs import INSTALLED_PROGRAMS, PROGRAMS
 from mockube.container_runtime.simulated.shell.programs.installed_programs import LayeredPrograms
 from mockube.container_runtime.simulated.shell.programs.servers import OTHERS
 
@@ -39,9 +39,10 @@ def server_names(image: Image | None) -> Iterator[str]:
 @lru_cache(maxsize=1024)
 def programs_with_servers(image: Image | None, reference: str) -> Mapping[str, Program]:
     """Return all programs that a container of an image may call."""
-    of_image = (
-        {} if image is None else {name: partial(_serve, image, reference) for name in server_names(image)}
-    )
+    of_image: dict[str, Program] = {}
+    if image is not None:
+        of_image = {name: partial(_serve, image, reference) for name in server_names(image)}
+        of_image |= {name: partial(_call, name) for name in image.servers if name in INSTALLED_PROGRAMS}
     python = dict.fromkeys(("python", "python2", "python3"), _python)
     return LayeredPrograms({**python, **OTHERS, **of_image}, PROGRAMS)
 
@@ -66,6 +67,12 @@ def _not_simulated(process: Process) -> Run:
     process.host.on_unknown(name)
     yield process.error("not simulated")
     return NOT_FOUND
+
+
+def _call(name: str, process: Process) -> Run:
+    """Run a program of another distribution that is the server of the image: it listens from its call on."""
+    process.host.note_call(process)
+    return (yield from PROGRAMS[name](process))
 
 
 def _serve(image: Image, reference: str, process: Process) -> Run:

@@ -63,4 +63,5 @@ _OWN_PROGRAMS: Final[Mapping[str, Program]] = {
     "sed": sed.sed,
     **NETWORK_PROGRAMS,
 }
-PROGRAMS: Final = LayeredPrograms(_OWN_PROGRAMS, InstalledPrograms(GROUP))
+INSTALLED_PROGRAMS: Final = InstalledPrograms(GROUP)
+PROGRAMS: Final = LayeredPrograms(_OWN_PROGRAMS, INSTALLED_PROGRAMS)
