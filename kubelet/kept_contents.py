@@ -207,6 +207,8 @@ class KeptContents:
     def _on_secret_change(self, change: Change) -> None:
         """Note a Secret that others may have changed or deleted; its reconciliation knows the writes of this process."""
         secret = change.last_known
+        if secret.get("type") != TYPE:
+            return
         key, volume = Key.of(secret), _volume_of(secret)
         known = self._versions.get(key)
         if volume and known is not None and (change.new is None or _version(secret) > known):

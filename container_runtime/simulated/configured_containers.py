@@ -59,26 +59,25 @@ class ConfiguredContainers:
 
     def of_run(self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> RunningServer | None:
         """Return the server that the command of a container starts; None for an image without one that is simulated."""
-        if program.configured_kind(self._images, container) is None:
-            return None
-        name = container["name"]
         runs_entrypoint = not container.get("command")
-        make = partial(self._server, pod, name, runs_entrypoint=runs_entrypoint)
-        return self._servers.of_run(meta.uid(pod), name, restarts, make)
+        make = partial(self._server, pod, container["name"], runs_entrypoint=runs_entrypoint)
+        return self._of_run(pod, container, restarts, make)
 
     def of_client(self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int) -> RunningServer | None:
         """Return the server of a container for the command of a client; None for an image without one that is simulated."""
+
+        def make() -> RunningServer:
+            listeners = listeners_of(self._images, pod, container, self._servers)
+            return self._server(pod, container["name"], runs=bool(listeners.ports))
+
+        return self._of_run(pod, container, restarts, make)
+
+    def _of_run(
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, restarts: int, make: Callable[[], RunningServer]
+    ) -> RunningServer | None:
         if program.configured_kind(self._images, container) is None:
             return None
-        name = container["name"]
-        return self._servers.of_run(
-            meta.uid(pod),
-            name,
-            restarts,
-            lambda: self._server(
-                pod, name, runs=bool(listeners_of(self._images, pod, container, self._servers).ports)
-            ),
-        )
+        return self._servers.of_run(meta.uid(pod), container["name"], restarts, make)
 
     def _server(
         self, pod: ReadOnlyTree, name: str, *, runs: bool = False, runs_entrypoint: bool = False

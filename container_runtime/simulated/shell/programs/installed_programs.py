@@ -5,7 +5,7 @@ program is called for the first time.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from mockube.container_runtime.simulated.shell.process import Program, UnknownProgram
@@ -19,7 +19,6 @@ NODE_GROUP: Final = "mockube.node_programs"
 """The group of those that only nodes have, or that show something else on nodes."""
 
 
-@cache
 def _entry_points(group: str) -> "Mapping[str, EntryPoint]":
     from importlib.metadata import entry_points  # noqa: PLC0415 - a process that runs no command needs no such module
 
@@ -30,12 +29,12 @@ class InstalledPrograms(Mapping[str, Program]):
     """The programs of a group of entry points by name."""
 
     def __init__(self, group: str, find: "Callable[[str], Mapping[str, EntryPoint]]" = _entry_points) -> None:
-        self._find = partial(find, group)
+        self._group, self._find = group, find
         self._imported: dict[str, Program] = {}
 
     @cached_property
     def _entries(self) -> "Mapping[str, EntryPoint]":
-        return self._find()
+        return self._find(self._group)
 
     def __getitem__(self, name: str) -> Program:
         if (imported := self._imported.get(name)) is None:
