@@ -384,6 +384,24 @@ def test_testing(code, expected):
 
 
 @pytest.mark.parametrize(
+    ("path", "code", "expected"),
+    [
+        ("tests/unit/test_a.py", "from time import thread_time\ndef test_a():\n    thread_time()", [3]),
+        (
+            "tests/unit/test_a.py",
+            "import time\n@pytest.mark.timed\ndef test_a():\n    time.thread_time()",
+            [],
+        ),
+        ("tests/unit/a.py", "import time\ntime.thread_time()", []),
+        ("tests/cli/test_a.py", "import time\ntime.thread_time()", []),
+    ],
+    ids=["not marked", "marked", "a helper", "a test that make test leaves out"],
+)
+def test_timed(path, code, expected):
+    assert lines(testing.check_timed, path, code) == expected
+
+
+@pytest.mark.parametrize(
     ("code", "expected"),
     [
         pytest.param("from mockube.etcd.kv import Nothing", [1], id="imported name"),

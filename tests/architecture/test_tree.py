@@ -49,6 +49,7 @@ RULES = (
     Rule(name="constructors wire objects", check=wiring.check, folders=CODE),
     Rule(name="imported names exist", check=stale_names.check, folders=(*TESTS, *TOOLS, "examples")),
     Rule(name="tests wait for conditions and use fakes", check=testing.check, folders=TESTS),
+    Rule(name="tests that measure time are marked", check=testing.check_timed, folders=TESTS),
     Rule(name="tests are named by behaviour", check=testing.check_names, folders=TESTS),
 )
 

@@ -27,6 +27,7 @@ from mockube.etcd.embedded.durable import DurableStore
 from mockube.etcd.embedded.store import MemoryStore
 from mockube.etcd.kv import Put
 from tests.support.hostile.loop_time import measuring_callbacks
+from tests.support.hostile.machine_speed import allowed
 from tests.support.server.apiserver import ADMIN
 from tests.support.stores.archives import TAKEN_AT, saved
 
@@ -154,8 +155,8 @@ def test_no_callback_blocks_event_loop(measure_request, name, monkeypatch):
     status, data, slices = measure_request(REQUESTS[name])
     assert b"a fault of the server" not in data
     assert status != 504, "the request took too long"
-    assert slices.max_seconds < BOUND, f"{slices.max_seconds * 1000:.0f} ms in {slices.name}"
-    assert slices.max_gap < MAX_GAP, f"{slices.max_gap * 1000:.0f} ms between two beats"
+    assert slices.max_seconds < allowed(BOUND), f"{slices.max_seconds * 1000:.0f} ms in {slices.name}"
+    assert slices.max_gap < allowed(MAX_GAP), f"{slices.max_gap * 1000:.0f} ms between two beats"
 
 
 @pytest.mark.timeout(120)
@@ -173,7 +174,7 @@ def test_no_callback_of_restore_blocks_event_loop(backend, tmp_path):
         request = Request("PUT", "/mockube/snapshot?replace=true", data, "application/gzip")
         status, answer, slices = measure(request)
         assert (status, orjson.loads(answer)["objects"]) == (200, RESTORED)
-        assert slices.max_seconds < BOUND, f"{slices.max_seconds * 1000:.0f} ms in {slices.name}"
+        assert slices.max_seconds < allowed(BOUND), f"{slices.max_seconds * 1000:.0f} ms in {slices.name}"
 
 
 def test_long_callback_is_measured():

@@ -2,7 +2,8 @@
 
 `make check` is what to run before each commit: the unit tests and those of the contract of run-times, less those with the marker
 `thorough`, which start processes or whole clusters, search many cases or need large inputs, and those with an etcd. `make test` is what a contributor must
-know before a proposal: it takes minutes and needs Python only. It leaves out OF_REST. None of these runs tests with the marker `release`,
+know before a proposal: it takes minutes and needs Python only. It leaves out OF_REST, and tests with the marker `timed`, which measure
+the processor's time: what they find depends on the machine, too. None of these runs tests with the marker `release`,
 which install programs of others, compile their libraries or start a dozen clusters. A run without a tier that names files or tests runs all of these.
 """
 
@@ -12,6 +13,7 @@ import re
 import pytest
 
 RELEASE = "release"
+TIMED = "timed"
 THOROUGH = ("thorough", "etcd")
 """Markers of unit tests that `make check` leaves out."""
 UNIT = re.compile(r"tests/(unit|(packs|extras)/[^/]+/unit|contract/container_runtime)/")
@@ -56,6 +58,7 @@ OF_TEST = (
     "tests/embedded/test_object_methods.py",
 )
 """Tests of whole clusters that `make test` runs nevertheless."""
+_HAS_TIMED = b"pytest.mark.timed"
 TIERS = {"check": {"check"}, "test": {"check", "test"}, "rest": {"rest"}}
 """The tests that a run runs, by its tier: each test has one."""
 
@@ -72,7 +75,9 @@ def pytest_ignore_collect(collection_path, config):
     if tier is None or collection_path.suffix != ".py":
         return None
     name = collection_path.relative_to(config.rootpath).as_posix()
-    return True if _is_of_rest(name) != (tier == "rest") else None
+    if tier == "rest":
+        return None if is_of_rest(name) or _HAS_TIMED in collection_path.read_bytes() else True
+    return True if is_of_rest(name) else None
 
 
 def pytest_collection_modifyitems(config, items):
@@ -93,14 +98,14 @@ def _tier(config):
     return None if os.environ.get("MOCKUBE_FULL_SIZE") else tier
 
 
-def _is_of_rest(name):
+def is_of_rest(name):
     return name.startswith(OF_REST) and not name.startswith(OF_TEST)
 
 
 def tier_of(item):
     if item.get_closest_marker(RELEASE):
         return None
-    if _is_of_rest(item.nodeid):
+    if is_of_rest(item.nodeid) or item.get_closest_marker(TIMED):
         return "rest"
     is_thorough = any(map(item.get_closest_marker, THOROUGH))
     return "check" if UNIT.match(item.nodeid) and not is_thorough else "test"

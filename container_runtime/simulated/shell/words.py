@@ -51,8 +51,13 @@ def _weight(texts: Sequence[str]) -> int:
     return sum(map(len, texts)) // 8 + 5 * len(texts)
 
 
+def _is_one_field(text: Text) -> bool:
+    """Tell whether a text is a field as it stands, as most words of scripts are."""
+    return text.quoted or (bool(text.text) and not has_pattern([(text.text, False)]))
+
+
 def _fields(shell: Shell, word: Word, maximum: int) -> Generator[Effect, bytes | None, list[str]]:
-    if len(word) == 1 and isinstance(word[0], Text) and word[0].quoted:
+    if len(word) == 1 and isinstance(word[0], Text) and _is_one_field(word[0]):
         return [word[0].text]
     pieces = yield from expand_pieces(shell, word, maximum=maximum)
     separators = shell.variables.get("IFS")

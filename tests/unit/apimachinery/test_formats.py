@@ -23,7 +23,7 @@ def test_hyphens_in_format_name_are_ignored():
     assert rule("i-p-v-4") is rule("ipv4")
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 @pytest.mark.parametrize(
     "part", ["0", "1 ", "a", "a-", "a.", ":", "0:", "(", '"', "\\(", "a@", "<", "%", "[", "=", "é", ",a@b"]
 )

@@ -75,13 +75,13 @@ def use(given):
         parsed.suffix_start(text, is_greedy=is_greedy)
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in HARD.items()])
 def test_time_is_linear(make):
     check_linear(make, use, 20_000, negligible=0.02)
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 @pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in HARD.items()])
 def test_long_text_takes_little_time(make):
     assert cost(use, make(MIB), runs=2) < 5 * ENOUGH

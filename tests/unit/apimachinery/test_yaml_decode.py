@@ -273,7 +273,7 @@ def read_all(data):
         pass
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_yaml_reading_takes_linear_time(shape):
     check_linear(shape, read_all, 64 * KIB)
@@ -300,7 +300,7 @@ TREES = {
 }
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 @pytest.mark.parametrize("make", TREES.values(), ids=TREES)
 def test_yaml_writing_takes_linear_time(make):
     check_linear(make, dump, 96 * KIB)

@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.tiers import TIERS, pytest_ignore_collect, tier_of
 
+REPOSITORY = Path(__file__).parents[3]
+
 
 class Item:
     def __init__(self, nodeid, markers):
@@ -26,6 +28,7 @@ class Item:
         pytest.param("tests/unit/etcd/test_a.py::test_a[etcd]", ("etcd",), "test", id="real etcd"),
         pytest.param("tests/integration/test_a.py::test_a", (), "test", id="integration test"),
         pytest.param("tests/clients/test_a.py::test_a", (), "rest", id="other programs"),
+        pytest.param("tests/unit/etcd/test_a.py::test_a", ("timed",), "rest", id="processor time"),
         pytest.param("tests/unit/etcd/test_a.py::test_a", ("thorough", "release"), None, id="release"),
     ],
 )
@@ -40,11 +43,15 @@ def test_second_tier_contains_the_first():
 @pytest.mark.parametrize(
     ("tier", "module", "is_left_out"),
     [
-        pytest.param("rest", "tests/unit/etcd/test_a.py", True, id="unit test"),
+        pytest.param("rest", "tests/unit/tools/test_tiers.py", True, id="unit test"),
+        pytest.param("rest", "tests/unit/apimachinery/test_formats.py", False, id="processor time"),
         pytest.param("rest", "tests/cli/test_up.py", False, id="whole cluster"),
         pytest.param("rest", "tests/cli/test_command.py", True, id="whole cluster of make test"),
         pytest.param("rest", "tests/cli", False, id="folder"),
         pytest.param("test", "tests/unit/etcd/test_a.py", False, id="unit test of make test"),
+        pytest.param(
+            "test", "tests/unit/apimachinery/test_formats.py", False, id="other tests beside processor time"
+        ),
         pytest.param("test", "tests/cli/test_up.py", True, id="whole cluster of the rest"),
         pytest.param(None, "tests/cli/test_up.py", False, id="named"),
     ],
@@ -52,7 +59,7 @@ def test_second_tier_contains_the_first():
 def test_modules_of_other_tiers_are_not_imported(monkeypatch, tier, module, is_left_out):
     monkeypatch.delenv("MOCKUBE_FULL_SIZE", raising=False)
     config = SimpleNamespace(
-        rootpath=Path("/repository"),
+        rootpath=REPOSITORY,
         getoption=lambda name: {"--tier": tier}[name],
         args_source=pytest.Config.ArgsSource.ARGS,
     )

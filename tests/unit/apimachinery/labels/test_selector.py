@@ -247,7 +247,7 @@ def test_many_requirements_match_like_each_of_them(requirements, given_labels):
     assert many.matches(given_labels) == few.matches(given_labels)
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 def test_many_requirements_take_time_of_few():
     has = {"app": "a"}
     check_linear(

@@ -85,6 +85,7 @@ def many_resources(count):
     return {f"example.com/r{at}": "1" for at in range(count)}
 
 
+@pytest.mark.timed
 async def test_object_made_too_large_by_limit_defaults_is_refused():
     backend = Backend(
         {"type": "Container", "default": many_resources(20_000), "defaultRequest": many_resources(20_000)}
@@ -95,6 +96,7 @@ async def test_object_made_too_large_by_limit_defaults_is_refused():
     assert thread_time() - begun < 3
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("bound", ["min", "max", "maxLimitRequestRatio"])
 async def test_number_of_limit_problems_in_message_is_bounded(bound):
     backend = Backend({"type": "Container", bound: many_resources(20_000)})

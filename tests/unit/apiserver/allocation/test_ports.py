@@ -159,7 +159,7 @@ def large_service(count, *, protocols=("TCP",)):
     return service(*[(number, protocol, {}) for number in range(1, count + 1) for protocol in protocols])
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 @pytest.mark.parametrize("is_new", [True, False])
 @pytest.mark.parametrize("protocols", [("TCP",), ("TCP", "UDP")])
 def test_dry_run_of_many_ports_takes_linear_time(protocols, is_new):
@@ -171,7 +171,7 @@ def test_dry_run_of_many_ports_takes_linear_time(protocols, is_new):
     check_linear(lambda size: large_service(size, protocols=protocols), allocate_dry_run, 4_000)
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 def test_many_ports_of_a_large_range_take_linear_time():
     available = range(1024, 65536)
     check_linear(

@@ -48,7 +48,7 @@ SCHEMAS = {
 }
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_schema_is_validated_and_compiled_in_linear_time(name):
     def run(schema):
@@ -90,7 +90,7 @@ VALUES = {
 }  # fmt: skip
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 @pytest.mark.parametrize("name", VALUES)
 def test_value_is_handled_in_linear_time(name):
     schema, make_value = VALUES[name]
@@ -107,7 +107,7 @@ def test_value_is_handled_in_linear_time(name):
     check_linear(lambda size: orjson.dumps({"a": make_value(size)}), run, 10_000)
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 @pytest.mark.parametrize("kind", [str, int])
 def test_items_take_linear_time_with_an_enum_that_grows_with_them(kind):
     def run(values):
@@ -117,7 +117,7 @@ def test_items_take_linear_time_with_an_enum_that_grows_with_them(kind):
     check_linear(lambda size: [kind(at) for at in range(size)], run, 3000)
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 def test_many_fields_of_short_value_take_linear_time():
     def checker_and_items(size):
         fields = {f"f{at}": TEXT for at in range(size)}

@@ -32,7 +32,7 @@ def decide(asked, *, given=None, taken=()):
     return decide_names("g", asked, given or {}, names)
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 def test_definitions_of_group_are_checked_in_linear_time():
     def names_of_definitions(size):
         return [

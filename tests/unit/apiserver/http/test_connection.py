@@ -289,7 +289,7 @@ async def test_total_size_of_unfinished_heads_is_bounded(recording_server):
     assert recording_server.server.head_bytes == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 async def test_head_in_small_pieces_takes_linear_time(recording_server):
     def seconds(count):
         wire = recording_server.wire()

@@ -56,7 +56,7 @@ def quota_with_scope_selector(count):
     return quota(count, scopeSelector={"matchExpressions": requirements})
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("kind", "make"),
     [

@@ -39,7 +39,7 @@ def test_duplicate_constraint_is_reported():
     ]
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 def test_many_constraints_take_linear_time():
     check_linear(
         lambda size: [constraint(f"k{number}") for number in range(size)],
@@ -106,7 +106,7 @@ def test_iscsi_names_are_validated(name, good):
     assert _is_qualified_name(name) is good
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 @pytest.mark.parametrize("text", ["iqn.0000-00.i", ":", "iqn.0000-00.i:"])
 def test_long_iscsi_names_take_linear_time(text):
     check_linear(lambda size: text * size, _is_qualified_name, 5_000)
@@ -151,7 +151,7 @@ def test_pem_blocks_are_validated(text, found):
     assert [(block.type, block.headers, block.data) for block in pem.blocks(text)] == found
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 @pytest.mark.parametrize(
     "part",
     [

@@ -111,7 +111,7 @@ def test_named_ports_group_addresses_into_subsets():
     }
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 @pytest.mark.parametrize("is_named", [True, False])
 def test_time_is_linear_in_ports_and_pods(is_named):
     def objects(size):

@@ -44,7 +44,7 @@ def remembered_state(svc, pods):
     return memory
 
 
-@pytest.mark.thorough
+@pytest.mark.timed
 def test_time_is_linear_in_ports_and_pods():
     def objects(size):
         ports = [{"name": f"p{at}", "containerPort": at + 1} for at in range(size)]
