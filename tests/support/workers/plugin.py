@@ -1,4 +1,4 @@
-"""Run tests in forked workers (`--workers`), and repeat at the end, alone, those that failed.
+"""Run tests in forked workers (`--workers`), and repeat at the end, alone and at most twice, those that failed.
 
 The tests are collected once, and everything is imported once: a worker is a fork, which begins at once and shares the memory.
 A test that fails beside the others and passes alone is flaky: its name is printed at the end and written to a file. A run
@@ -29,6 +29,8 @@ AT_MOST_FLAKY = 3
 """The number of flaky tests with which a run passes."""
 AT_MOST_REPEATED = 12
 """The number of failed tests that are repeated: more of them do not fail by chance."""
+REPETITIONS = 2
+"""How often a test that failed is repeated before it has failed: machines are slow for seconds, too."""
 FLAKY = "flaky"
 FLAKY_FILE = "MOCKUBE_FLAKY_TESTS"
 """The variable that names the file with the flaky tests of the last run."""
@@ -92,7 +94,7 @@ class Workers:
         self._started = 0
         self._failed: dict[int, Reports] = {}
         """The tests that failed and will be repeated, of which pytest does not yet know."""
-        self._is_repetition = False
+        self._repetitions = 0
         self._flaky: dict[int, Reports] = {}
         """The failures of the tests that passed when they were repeated."""
         self._costs: dict[str, float] = {}
@@ -201,9 +203,9 @@ class Workers:
         """Tell pytest the reports of the test that has ended, unless it will be repeated."""
         number = worker.tests.popleft()
         has_failed = any(report.failed for report in reports)
-        if self._is_repetition and not has_failed:
-            self._flaky[number] = self._failed[number]
-        elif not self._is_repetition and has_failed and self._may_repeat:
+        if number in self._failed and not has_failed:
+            self._flaky[number] = self._failed.pop(number)
+        elif has_failed and self._repetitions < REPETITIONS and self._may_repeat:
             self._failed[number] = reports
         else:
             self._report(reports)
@@ -227,10 +229,12 @@ class Workers:
         if not self._may_repeat or session.shouldstop:
             self._report_failed()
             return
-        self._is_repetition = True
         self._deadline = math.inf
-        if self._failed:
+        while self._failed and self._repetitions < REPETITIONS and not session.shouldstop:
+            self._repetitions += 1
             self._run_tests(session, sorted(self._failed), [Purpose.GENERAL])
+        if self._repetitions < REPETITIONS:
+            self._report_failed()
         names = {session.items[number].nodeid for number in self._flaky}
         is_allowed = len(names) <= AT_MOST_FLAKY and not names & self._replace_last_flaky(names)
         for reports in self._flaky.values():

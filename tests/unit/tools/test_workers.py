@@ -206,6 +206,26 @@ def test_test_that_passes_alone_is_flaky(run_tests):
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("failures", "code", "ending"),
+    [(2, 0, "1 passed, 1 flaky in"), (3, 1, "1 failed, 1 passed in")],
+    ids=["passes the second time", "fails each time"],
+)
+def test_test_is_repeated_twice(run_tests, failures, code, ending):
+    text = f"""
+def test_race():
+    runs = pathlib.Path("runs")
+    runs.write_text("1" + (runs.read_text() if runs.exists() else ""))
+    assert len(runs.read_text()) > {failures}
+
+def test_other(): pass
+"""
+    ended, printed = run_tests(text)
+    assert ended == code
+    assert ending in printed
+
+
+@pytest.mark.thorough
 def test_failure_is_reported_where_nothing_is_kept(run_tests):
     code, printed = run_tests("def test_failure(): assert 1 == 2", "-p", "no:cacheprovider")
     assert code == 1
