@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from .extras import missing_distribution
+from .extras import hint, missing_distribution
 from .load import NO_LOAD, RunLoad
 
 TERM: Final = 15
@@ -131,14 +131,15 @@ NOT_SIMULATED: Final = "NotSimulated"
 """The reason of events about what is not simulated, and of the end of a run that is only assumed."""
 
 
-def not_simulated(container: Mapping[str, Any], program: str, end: str) -> str:
-    """Return the message about a program of a container that is not simulated; "" is that of its image."""
+def not_simulated(container: Mapping[str, Any], program: str, end: str, distribution: str = "") -> str:
+    """Return the message about a program of a container that is not simulated; "" is that of its image.
+
+    The message names the `distribution` that simulates it, or else that of the program.
+    """
     image = f"the image {container.get('image')}"
     names_image = " the image " in f" {program}"
     subject = f"{program} of {image}" if program and not names_image else program or image
-    distribution = missing_distribution(program)
-    hint = f" without {distribution}, which pip installs" if distribution else ""
-    return f"{subject} is not simulated{hint}: {end}"
+    return f"{subject} is not simulated{hint(distribution or missing_distribution(program))}: {end}"
 
 
 WAITS: Final = "the container waits until it is"

@@ -6,7 +6,8 @@ from importlib.util import find_spec
 from typing import Final
 
 PROGRAMS: Final[Mapping[str, frozenset[str]]] = {
-    "python": frozenset(["python", "python3", *(f"python3.{minor}" for minor in range(8, 15))])
+    "python": frozenset(["python", "python3", *(f"python3.{minor}" for minor in range(8, 15))]),
+    "servers": frozenset(["apachectl", "httpd", "httpd-foreground", "nginx", "nginx-debug"]),
 }
 """The programs of containers that each folder of `extras/` has."""
 NODE_PROGRAMS: Final[Mapping[str, frozenset[str]]] = {
@@ -22,6 +23,11 @@ def missing_distribution(program: str, *, on_node: bool = False) -> str:
     name, programs = program.rpartition("/")[2], NODE_PROGRAMS if on_node else PROGRAMS
     extra = next((extra for extra, names in programs.items() if name in names), "")
     return f"mockube-{extra}" if extra and not _is_installed(extra) else ""
+
+
+def hint(distribution: str) -> str:
+    """Return what a message about a missing program says of the distribution that has it; "" without one."""
+    return f" without {distribution}, which pip installs" if distribution else ""
 
 
 @cache

@@ -29,6 +29,9 @@ class Predictions(Protocol):
     def unread_configuration(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
         """Return what gives a container's server a configuration that is not read, in words; "" if nothing does."""
 
+    def missing_server(self, container: ReadOnlyTree) -> str:
+        """Return the distribution that would read the configuration of a container's server; "" if none is missing."""
+
     def command_of(self, container: ReadOnlyTree) -> tuple[str, ...]:
         """Return a container's command, or else the command of its image if that is known."""
 
@@ -123,6 +126,9 @@ class _NoPredictions:
         return True
 
     def unread_configuration(self, _pod: ReadOnlyTree, _container: ReadOnlyTree) -> str:
+        return ""
+
+    def missing_server(self, _: ReadOnlyTree) -> str:
         return ""
 
     def command_of(self, container: ReadOnlyTree) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ class ServerOptions(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     source: str
     syntax: Literal["directives", "settings", "mysql", "letters", "flags", "kingpin", "overrides"]
     """How it reads its arguments: see `option_syntax`."""
-    files: Literal["", "directives", "settings", "mysql", "yaml", "properties", "ini", "httpd"] = ""
+    files: Literal["", "directives", "settings", "mysql", "yaml", "properties", "ini"] = ""
     """How it reads its configuration files: see `configuration_lines`."""
     subcommand: str = ""
     """The argument before its options; its entrypoint adds it."""
@@ -70,8 +70,6 @@ class ServerOptions(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     """The lines that it logs if an option in a file is wrong, if others than `logs`."""
     syntax_logs: tuple[str, ...] = ()
     """The lines that it logs if a line of a file has no valid form, if others than `file_logs`."""
-    modules: Mapping[str, str] = field(default_factory=dict)
-    """The options of modules that lines of a file load, as in `options`."""
     letters: str = ""
     """The short options as for getopt: a colon follows one that has a value."""
     others: tuple[str, ...] = ()
@@ -82,8 +80,6 @@ class ServerOptions(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
     """The beginnings of options that it ignores if it does not have them."""
     is_partial: bool = False
     """Whether not all options are listed: nobody knows whether it has another one."""
-    checked_since: str = ""
-    """The first version whose options are listed; "" if all are."""
     checked_before: str = ""
     """The version from which on nobody has listed the options; "" if all are listed."""
     kinds: Mapping[str, OptionKind] = field(default_factory=dict)
@@ -106,21 +102,7 @@ class ServerOptions(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 
     @cached_property
     def by_name(self) -> Mapping[str, Option]:
-        return dict(map(_option, " ".join([self.options, *self.modules.values()]).split()))
-
-    @cached_property
-    def modules_of(self) -> Mapping[str, frozenset[str]]:
-        """Return for each option of modules those that have it."""
-        found: dict[str, set[str]] = {}
-        for module, options in self.modules.items():
-            for text in options.split():
-                found.setdefault(_option(text)[0], set()).add(module)
-        return {name: frozenset(modules) for name, modules in found.items()}
-
-    @cached_property
-    def by_lower_name(self) -> Mapping[str, str]:
-        """Return the names of the options by these names in small letters, where a server does not distinguish them."""
-        return {name.lower(): name for name in self.by_name}
+        return dict(map(_option, self.options.split()))
 
     @cached_property
     def takes_value(self) -> Mapping[str, bool]:
@@ -149,8 +131,6 @@ class ServerOptions(Struct, frozen=True, kw_only=True, rename="camel", forbid_un
         return option is not None and (version is None or option.since <= version < option.until)
 
     def _is_unlisted(self, version: Version) -> bool:
-        if self.checked_since and version < parse_version(self.checked_since):
-            return True
         return bool(self.checked_before) and parse_version(self.checked_before) <= version != NEWEST
 
 

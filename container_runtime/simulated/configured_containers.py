@@ -13,11 +13,11 @@ from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.port_probe import USER_AGENT, PortAnswer, PortProbe
 
 from . import predictions
-from .configured.contract import RunningServer
 from .connections.port_answers import CLIENT_PORT, ReceivedRequest
 from .connections.port_responses import PortResponses
 from .programs import commands, program
 from .programs.contexts import concurrent_containers
+from .server_contract import RunningServer
 from .servers.listeners import listeners_of
 from .servers.running_servers import RunningServers
 

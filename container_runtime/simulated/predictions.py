@@ -60,6 +60,7 @@ from .servers.port_conflicts import end_without_port
 from .servers.running_servers import RunningServers
 from .shell.filesystem import FileEntry
 from .shell.outside import HOST_NAME, OutsideAnswer
+from .shell.programs import installed_servers
 
 _PATHS: Final = re.compile(r"/[\w.+-]+(?:/[\w.+-]+)*")
 _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container
@@ -73,6 +74,11 @@ def image_user(images: ImageTable, container: ReadOnlyTree) -> int | str | None:
 
 def unread_configuration(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTree) -> str:
     return unread.unread_configuration(images, pod, container)
+
+
+def missing_server(images: ImageTable, container: ReadOnlyTree) -> str:
+    image = images.behavior_of(container)
+    return "" if image is None else installed_servers.missing_server(image)
 
 
 def command_of(images: ImageTable, container: ReadOnlyTree) -> tuple[str, ...]:
@@ -452,6 +458,7 @@ class SimulatedPredictions:
         self.knows_image = partial(knows_image, images)
         self.knows_default_command = partial(knows_default_command, images)
         self.unread_configuration = partial(unread_configuration, images)
+        self.missing_server = partial(missing_server, images)
         self.command_of = partial(command_of, images)
         self.reads_input = partial(reads_input, images)
         self.unknown_programs = images.unknown_programs.of

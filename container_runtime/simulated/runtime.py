@@ -980,12 +980,12 @@ class SimulatedRuntime:
         kind = configured_kind(self._images, container)
         processes = () if run is None else run.processes()
         argv = processes[0].name if processes else () if kind is None else kind.command
-        if kind is None or argv[0].rpartition("/")[2] not in kind.programs:
+        if kind is None or not kind.has(argv):
             return False
         name = container["name"]
         if number in _STOPPING:
             self._end_container(pod, name, 0)
-        elif number in kind.reload_signals:
+        elif number in kind.reload_signals and kind.reload is not None:
             self._start_reload(pod, container, argv, kind.reload)
         return True
 

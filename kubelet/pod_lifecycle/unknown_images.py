@@ -52,9 +52,9 @@ def _configuration_events(container: Container) -> Iterator[EmitEvent]:
         return
     unread = container.context.predictions.unread_configuration(container.pod, container.spec)
     if unread:
-        subject = f"{unread} of the image {container.spec.get('image')}"
         end = WAITS if container.waits_for_programs else end_without_program(None)
-        message = f"{subject} is not simulated: {end}"
+        missing = container.context.predictions.missing_server(container.spec)
+        message = not_simulated(container.spec, unread, end, missing)
         yield EmitEvent("Warning", NOT_SIMULATED, message, container.field)
 
 

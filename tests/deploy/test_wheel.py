@@ -36,15 +36,16 @@ import mockube.apiserver
 print(mockube.apiserver.__file__)
 """
 
-RUN_PYTHON = """
+RUN_PROGRAMS = """
 from mockube.container_runtime.extras import missing_distribution
 print(missing_distribution("crictl", on_node=True))
-POD = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: c, image: 'python:3.12', args: [python, -c, 'print(1)']}]}}"
+POD = "{apiVersion: v1, kind: Pod, metadata: {name: NAME}, spec: {containers: [{name: c, image: IMAGE, args: [ARGS]}]}}"
 with Cluster(nodes=1) as cluster:
-    cluster.apply(POD)
-    ready = lambda pod: any(each["type"] == "mockube.dev/NotSimulated" for each in pod["status"]["conditions"])
-    pod = cluster.wait("Pod", "p", lambda pod: "conditions" in pod.get("status", {}) and ready(pod))
-    print(next(each["message"] for each in pod["status"]["conditions"] if each["type"] == "mockube.dev/NotSimulated"))
+    for name, image, args in (("p", "'python:3.12'", "python, -c, 'print(1)'"), ("web", "'nginx:1.29'", "nginx, -t")):
+        cluster.apply(POD.replace("NAME", name).replace("IMAGE", image).replace("ARGS", args))
+        ready = lambda pod: any(each["type"] == "mockube.dev/NotSimulated" for each in pod["status"]["conditions"])
+        pod = cluster.wait("Pod", name, lambda pod: "conditions" in pod.get("status", {}) and ready(pod))
+        print(next(each["message"] for each in pod["status"]["conditions"] if each["type"] == "mockube.dev/NotSimulated"))
 """
 
 PROGRAM = """
@@ -118,7 +119,7 @@ def test_wheel_works_in_a_fresh_environment_beside_python_etcd(wheel_file, tmp_p
     versions.write_text(locked_versions())
     installed = pip(python, "install", "--constraint", str(versions), PYTHON_ETCD, str(wheel_file))
     assert not installed.returncode, installed.stderr
-    program = f"import etcd; etcd.Client(); print(etcd.__file__)\n{START_CLUSTER}{RUN_PYTHON}"
+    program = f"import etcd; etcd.Client(); print(etcd.__file__)\n{START_CLUSTER}{RUN_PROGRAMS}"
     done = subprocess.run([python, "-c", program], cwd=project, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     theirs, ours, *missing = done.stdout.splitlines()
@@ -127,6 +128,7 @@ def test_wheel_works_in_a_fresh_environment_beside_python_etcd(wheel_file, tmp_p
     assert missing == [
         "mockube-machines",
         "python of the image python:3.12 is not simulated without mockube-python, which pip installs: the container runs without it until it is stopped",
+        "nginx of the image nginx:1.29 is not simulated without mockube-servers, which pip installs: the container runs without it until it is stopped",
     ]
 
 
@@ -134,9 +136,8 @@ def test_wheel_of_an_extra_contains_its_modules_only(tmp_path):
     for extra in EXTRAS:
         file = zipfile.ZipFile(build_package("wheel", tmp_path, tree=extra))
         installed = [name for name in file.namelist() if ".dist-info/" not in name]
-        assert sorted(installed) == sorted(
-            f"mockube/extras/{extra.name}/{path.name}" for path in extra.glob("*.py")
-        )
+        paths = (path for path in extra.rglob("*") if path.suffix in (".py", ".yaml"))
+        assert sorted(installed) == sorted(f"mockube/{path.relative_to(ROOT)}" for path in paths)
         assert any(name.endswith("/entry_points.txt") for name in file.namelist())
 
 

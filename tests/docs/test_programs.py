@@ -1,4 +1,4 @@
-"""The program of docs/guides/programs.md works as the page says."""
+"""The program and the server of docs/guides/programs.md work as the page says."""
 
 import os
 import subprocess
@@ -12,20 +12,17 @@ from tools.packages import ROOT
 PAGE = ROOT / "docs/guides/programs.md"
 
 
-def test_program_of_the_page_passes_its_test(tmp_path):
+def test_program_and_server_of_the_page_pass_their_tests(tmp_path):
     for step in steps(PAGE.read_text()):
         assert isinstance(step, File)
         (tmp_path / step.name).write_text(step.text)
-    project = tomllib.loads((tmp_path / "pyproject.toml").read_text())["project"]
-    packs.add_metadata(
-        tmp_path,
-        project["name"],
-        project["entry-points"]["mockube.programs"],
-        group="mockube.programs",
-    )
+        if step.name == "pyproject.toml":
+            project = tomllib.loads(step.text)["project"]
+            ((group, entry_points),) = project["entry-points"].items()
+            packs.add_metadata(tmp_path, project["name"], entry_points, group=group)
     flags = ("-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:aiohttp", "-p", "no:asyncio")
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *flags, "test_ledger.py"],
+        [sys.executable, "-m", "pytest", *flags, "test_ledger.py", "test_shelf.py"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
@@ -33,4 +30,4 @@ def test_program_of_the_page_passes_its_test(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 passed" in done.stdout
+    assert "2 passed" in done.stdout

@@ -3,10 +3,10 @@
 import pytest
 
 from mockube.apimachinery.regexp.captures import capturing_pattern
-from mockube.container_runtime.simulated.configured.httpd import configuration as httpd
-from mockube.container_runtime.simulated.configured.httpd.parser import HttpdConfigurationError, Reader
-from mockube.container_runtime.simulated.configured.nginx import configuration as nginx
-from mockube.container_runtime.simulated.configured.nginx import parser as nginx_parser
+from mockube.extras.servers.httpd import configuration as httpd
+from mockube.extras.servers.httpd.parser import HttpdConfigurationError, Reader
+from mockube.extras.servers.nginx import configuration as nginx
+from mockube.extras.servers.nginx import parser as nginx_parser
 from mockube.network import corefile
 from mockube.network.ingress import match_pattern
 from mockube.publisher.gateway_routing import is_whole_match

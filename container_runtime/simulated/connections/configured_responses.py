@@ -9,14 +9,6 @@ from mockube.apimachinery.hosts import is_address
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.component_base.clock import Clock
 from mockube.container_runtime.config.environment import hostname_of
-from mockube.container_runtime.simulated.configured.contract import (
-    Answering,
-    ProxyCall,
-    ProxyReply,
-    Request,
-    Response,
-    RunningServer,
-)
 from mockube.container_runtime.simulated.network.calls import (
     HttpRequest,
     Lookup,
@@ -25,6 +17,14 @@ from mockube.container_runtime.simulated.network.calls import (
     encode_call,
 )
 from mockube.container_runtime.simulated.pod_files import PodFiles
+from mockube.container_runtime.simulated.server_contract import (
+    Answering,
+    ProxyCall,
+    ProxyReply,
+    Request,
+    Response,
+    RunningServer,
+)
 from mockube.container_runtime.simulated.shell.access import ContainerUser
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 from mockube.container_runtime.simulated.shell.network_programs.network import (
@@ -85,8 +85,9 @@ class ConfiguredResponses:
         )
         worker = configuration.worker
         seen = files if worker is None else files.as_user(ContainerUser(worker, worker))
-        answering = configuration.answer(received, _ServedFiles(seen))
-        response = await self._run(answering, pod, server, resolver_settings_in(files))
+        response = configuration.answer(received, _ServedFiles(seen))
+        if not isinstance(response, Response):
+            response = await self._run(response, pod, server, resolver_settings_in(files))
         self._log(pod, container["name"], response, files)
         return HttpAnswer(
             status=response.status,

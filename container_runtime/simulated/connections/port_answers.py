@@ -14,7 +14,7 @@ from mockube.container_runtime.config.environment import hostname_of
 from mockube.container_runtime.images.table import HTTP, ImageTable, PortBehavior
 from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import container_spec, container_status, running_seconds
-from mockube.container_runtime.simulated.configured.contract import RunningServer
+from mockube.container_runtime.simulated.server_contract import RunningServer
 from mockube.container_runtime.simulated.servers.http_paths import (
     PLACEHOLDER,
     location_of,

@@ -115,7 +115,7 @@ def server_command(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyTre
         return ()
     argv = program.command_of(images, container) or tuple(container.get("args") or ())
     if container.get("command"):
-        return argv if argv[0].rpartition("/")[2] in kind.programs else ()
+        return argv if kind.has(argv) else ()
     if argv and argv[0].startswith("-") and image.takes_options:
         argv = (kind.command[0], *argv)
     if argv and argv[0] not in kind.programs:

@@ -1,14 +1,16 @@
-"""How known servers read the lines of their configuration files. Pure."""
+"""How known servers find their configuration files, and read the lines. Pure."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from posixpath import basename, dirname, join
 from typing import Final
 
+from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.container_runtime.images.options import ServerOptions
+from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 
-from .httpd_configuration import httpd_lines
 from .option_syntax import Use, mysql_options
 
 _SETTING: Final = re.compile(
@@ -26,6 +28,17 @@ _MYSQL_GROUPS: Final = frozenset(
 )
 _YAML_LINE: Final = re.compile(r"line (\d+)")
 _VALUE_OF_PARENT: Final = "value"
+
+
+def matching_paths(files: FileSystem, path: str) -> Sequence[str]:
+    """Return the files that a path with wildcards stands for."""
+    folder, pattern = dirname(path), basename(path)
+    try:
+        names = files.children(folder) if files.exists(folder) else ()
+        visible = [name for name in names if not name.startswith(".")]
+        return [join(folder, name) for name in visible if matches_wildcards(name, pattern)]
+    except (FileError, WildcardsTooCostly):
+        return ()
 
 
 def file_uses(options: ServerOptions, text: str) -> Iterator[Use]:
@@ -168,5 +181,4 @@ _FILES: Final[Mapping[str, Callable[[ServerOptions, Sequence[str]], Iterator[Use
     "yaml": _yaml_lines,
     "properties": _property_lines,
     "ini": _ini_lines,
-    "httpd": httpd_lines,
 }

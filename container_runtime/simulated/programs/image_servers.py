@@ -5,11 +5,8 @@ from functools import lru_cache, partial
 from math import inf
 
 from mockube.container_runtime.behavior import NOT_FOUND
+from mockube.container_runtime.extras import hint, missing_distribution
 from mockube.container_runtime.images.table import Image, is_daemon, serves_with
-from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
-    PROGRAMS as NETWORK_SERVERS,
-)
-from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of
 from mockube.container_runtime.simulated.shell.process import (
     Output,
     Process,
@@ -21,9 +18,11 @@ from mockube.container_runtime.simulated.shell.process import (
 )
 from mockube.container_runtime.simulated.shell.programs.all_programs import INSTALLED_PROGRAMS, PROGRAMS
 from mockube.container_runtime.simulated.shell.programs.installed_programs import LayeredPrograms
+from mockube.container_runtime.simulated.shell.programs.installed_servers import PROGRAMS as SERVERS
+from mockube.container_runtime.simulated.shell.programs.installed_servers import kind_of, missing_server
 from mockube.container_runtime.simulated.shell.programs.servers import OTHERS
 
-from .wrong_options import assumed_argument_of_call, wrong_option_of_call
+from .wrong_options import assumed_argument_of_call, unread_argument, wrong_option_of_call
 
 
 def server_names(image: Image | None) -> Iterator[str]:
@@ -31,7 +30,7 @@ def server_names(image: Image | None) -> Iterator[str]:
     if image is None or image.is_guess or not (image.ports or image.logs):
         return
     for name in (*image.servers, *(each.rpartition("/")[2] for each in image.entrypoint[:1])):
-        is_replaced = name in NETWORK_SERVERS and kind_of(image) is None
+        is_replaced = name in SERVERS and kind_of(image) is None
         if name not in image.scripts and (is_replaced or name not in PROGRAMS):
             yield name
 
@@ -43,6 +42,8 @@ def programs_with_servers(image: Image | None, reference: str) -> Mapping[str, P
     if image is not None:
         of_image = {name: partial(_serve, image, reference) for name in server_names(image)}
         of_image |= {name: partial(_call, name) for name in image.servers if name in INSTALLED_PROGRAMS}
+        kind = kind_of(image)
+        of_image |= {} if kind is None else kind.programs
     python = dict.fromkeys(("python", "python2", "python3"), _python)
     return LayeredPrograms({**python, **OTHERS, **of_image}, PROGRAMS)
 
@@ -65,7 +66,7 @@ def _not_simulated(process: Process) -> Run:
     if process.host.is_strict:
         raise UnknownProgram(name)
     process.host.on_unknown(name)
-    yield process.error("not simulated")
+    yield process.error(f"not simulated{hint(missing_distribution(name))}")
     return NOT_FOUND
 
 
@@ -82,7 +83,12 @@ def _serve(image: Image, reference: str, process: Process) -> Run:
     if is_daemon(image, process.argv):
         return 0
     options = process.arguments
-    if not serves_with(image, options) or assumed_argument_of_call(process.argv, reference, host.files):
+    if (
+        not serves_with(image, options)
+        or (is_reconfigured and missing_server(image))
+        or unread_argument(image, process.argv)
+        or assumed_argument_of_call(process.argv, reference, host.files)
+    ):
         return (yield from _not_simulated(process))
     wrong = wrong_option_of_call(process.argv, reference, process.environment, host.files)
     if wrong is not None:

@@ -19,8 +19,6 @@ class Use(NamedTuple):
     is_letter: bool = False
     is_argument: bool = False
     """It is no option."""
-    is_absent: bool = False
-    """The module that has it is not loaded."""
     problem: str = ""
     """What the server says of it, if it has no valid form."""
 

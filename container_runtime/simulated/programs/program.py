@@ -60,14 +60,6 @@ from mockube.container_runtime.simulated.shell.filesystem import (
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.invoking import start_problem
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
-from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
-    PROGRAMS as NETWORK_SERVERS,
-)
-from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
-    ServerKind,
-    kind_of,
-    starts_server,
-)
 from mockube.container_runtime.simulated.shell.node_disk import NodeDisk
 from mockube.container_runtime.simulated.shell.outside import (
     HOST_NAME,
@@ -92,6 +84,8 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
 )
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.programs.installed_servers import PROGRAMS as SERVERS
+from mockube.container_runtime.simulated.shell.programs.installed_servers import ServerKind, kind_of
 from mockube.container_runtime.simulated.shell.scheduling import ProcessScheduler
 from mockube.container_runtime.simulated.shell.signals import SIGNAL_CODE
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
@@ -418,7 +412,7 @@ def serves(images: ImageTable, container: Mapping[str, Any]) -> bool:
     image = images.behavior_of(container)
     command, arguments = without_entrypoint(container, image)
     program = next(iter(command or arguments), "").rpartition("/")[2]
-    if program in NETWORK_SERVERS:
+    if program in SERVERS:
         if image is None or kind_of(image) is not None:
             return False
     elif program in PROGRAMS:
@@ -800,7 +794,8 @@ def default_reaction(
         return StopReaction(inf, KILLED), False
     if program in _CODES:
         return StopReaction(0.0, _CODES[program]), False
-    if program == _NAME_SERVER or starts_server(argv) or program in server_names(image):
+    kind = None if image is None else kind_of(image)
+    if program == _NAME_SERVER or (kind is not None and kind.has(argv)) or program in server_names(image):
         return StopReaction(0.0, 0), False
     return StopReaction(0.0, SIGNAL_CODE + TERM) if not is_first else StopReaction(inf, KILLED), True
 

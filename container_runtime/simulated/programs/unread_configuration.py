@@ -8,7 +8,7 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.images.options import options_of
 from mockube.container_runtime.images.table import Image, ImageTable
 from mockube.container_runtime.pod_script import runs_script
-from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of
+from mockube.container_runtime.simulated.shell.programs.installed_servers import kind_of
 
 from .missing_files import may_be_absent
 from .program import serves

@@ -24,12 +24,9 @@ from mockube.container_runtime.images.options import (
 from mockube.container_runtime.images.references import parse_reference
 from mockube.container_runtime.images.table import Image, ImageTable, Requirement, without_entrypoint
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
-from mockube.container_runtime.simulated.shell.network_programs.servers.configuration_files import (
-    matching_paths,
-)
-from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of
+from mockube.container_runtime.simulated.shell.programs.installed_servers import kind_of, missing_server
 
-from .configuration_lines import file_uses
+from .configuration_lines import file_uses, matching_paths
 from .missing_files import may_be_absent
 from .option_syntax import SYNTAXES, Use
 
@@ -107,6 +104,8 @@ def assumed_argument(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyT
         command, arguments = without_entrypoint(container, image)
         return _unlisted_word([*command[1:], *arguments], image)
     argv = _server_argv(images, container)
+    if unread := unread_argument(image, argv):
+        return unread
     if _program(argv) in FLAGS or not _ENDING.isdisjoint(argv):
         return ""
     options = options_of(_program(argv), container.get("image") or "")
@@ -114,6 +113,12 @@ def assumed_argument(images: ImageTable, pod: ReadOnlyTree, container: ReadOnlyT
         return _unlisted_word(argv[1:], image)
     server = _Server(options, argv, image_version(container["image"]))
     return _assumed_use(server, partial(may_be_absent, image=image, pod=pod, container=container))
+
+
+def unread_argument(image: Image, argv: Sequence[str]) -> str:
+    """Return the first argument of a server whose distribution is missing, unless the image starts it with these ones; "" for any other."""
+    is_default = image.process.replace(" ", "").endswith("".join(argv[1:]).replace(" ", ""))
+    return f"the argument {argv[1]}" if not is_default and missing_server(image) else ""
 
 
 def assumed_argument_of_call(argv: Sequence[str], image: str, files: FileSystem) -> str:
@@ -296,7 +301,7 @@ def _problem(server: _Server, use: Use, path: str = "") -> str:
         is_known = use.is_letter and use.name in options.takes_value
         text = options.unexpected if use.is_argument else options.unknown_letter
         return "" if is_known else _replace(text, values)
-    if use.is_absent or not options.has(use.name, server.version):
+    if not options.has(use.name, server.version):
         unknown = (path and options.file_unknown) or options.unknown
         return _replace((use.value is None and options.unknown_without_value) or unknown, values)
     return _problem_of_value(options, use, values)

@@ -26,12 +26,10 @@ from mockube.container_runtime.images.table import (
 from mockube.container_runtime.pod_script import runs_script, script_of
 from mockube.container_runtime.simulated.programs.contexts import full_context
 from mockube.container_runtime.simulated.programs.program import calls_of, is_pause_image
-from mockube.container_runtime.simulated.shell.network_programs.servers.registry import (
-    PROGRAMS as NETWORK_SERVERS,
-)
-from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of, starts_server
 from mockube.container_runtime.simulated.shell.process import ProgramCall
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.programs.installed_servers import PROGRAMS as NETWORK_SERVERS
+from mockube.container_runtime.simulated.shell.programs.installed_servers import kind_of
 
 from .running_servers import RunningServers
 from .server_programs import DATAGRAM_SERVERS, SERVERS, Behaviors, port_number
@@ -113,9 +111,8 @@ def listeners_of(
 
 def _is_configured(call: ProgramCall, image: Image | None) -> bool:
     """Return whether a program is the server of its image that answers by a configuration which it reads."""
-    return (
-        image is not None and not image.is_guess and kind_of(image) is not None and starts_server(call.argv)
-    )
+    kind = None if image is None or image.is_guess else kind_of(image)
+    return kind is not None and kind.has(call.argv)
 
 
 class _Same:

@@ -9,7 +9,7 @@ from mockube.apimachinery import meta
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.records import Records
 from mockube.container_runtime.runs import container_status
-from mockube.container_runtime.simulated.configured.contract import RunningServer
+from mockube.container_runtime.simulated.server_contract import RunningServer
 from mockube.container_runtime.simulated.shell.process import ProgramCall
 
 

@@ -6,7 +6,7 @@ from posixpath import join
 from typing import Final
 
 from mockube.container_runtime.behavior import NOT_FOUND
-from mockube.container_runtime.extras import missing_distribution
+from mockube.container_runtime.extras import hint, missing_distribution
 from mockube.container_runtime.images.programs import ImagePrograms
 from mockube.container_runtime.start_errors import is_a_directory, no_such_file, not_executable, not_in_path
 
@@ -85,9 +85,8 @@ def find_program(process: Process, shell: str = "sh", *, is_builtin: bool = Fals
     if process.host.is_strict:
         raise UnknownProgram(name)
     if process.host.installed is not None and process.host.installed.has(name.rpartition("/")[2]):
-        extra = missing_distribution(name, on_node=process.host.is_node)
         raise CommandNotFound(
-            f"not simulated without {extra}, which pip installs" if extra else "not simulated"
+            f"not simulated{hint(missing_distribution(name, on_node=process.host.is_node))}"
         )
     raise CommandNotFound("not found", "No such file or directory" if "/" in name else "command not found")
 

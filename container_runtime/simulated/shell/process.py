@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.quantity import scaled_value_or
 from mockube.container_runtime.images.programs import ImagePrograms
-from mockube.container_runtime.simulated.configured.contract import RunningServer
+from mockube.container_runtime.simulated.server_contract import RunningServer
 
 from . import limits
 from .access import DEFAULT_UMASK

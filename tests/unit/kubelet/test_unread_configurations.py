@@ -8,16 +8,16 @@ import pytest
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.images.options import options_of
 from mockube.container_runtime.images.table import built_in_images
-from mockube.container_runtime.simulated.configured.contract import RunningServer
 from mockube.container_runtime.simulated.programs.commands import (
     host_of,
     main_command,
     main_process,
 )
 from mockube.container_runtime.simulated.programs.program import configured_kind, serves
+from mockube.container_runtime.simulated.server_contract import RunningServer
 from mockube.container_runtime.simulated.servers.listeners import listeners_of
-from mockube.container_runtime.simulated.shell.network_programs.servers.registry import kind_of
 from mockube.container_runtime.simulated.shell.process import Sleep
+from mockube.container_runtime.simulated.shell.programs.installed_servers import kind_of
 from tests.support.controllers.pods import SimulatedPod, container, node_context, pod
 from tests.support.images import IMAGES
 

@@ -16,7 +16,6 @@ from . import databases, names, sockets
 from .connections import ping
 from .curl import curl
 from .netcat import nc
-from .servers import registry as servers
 from .wget import wget
 
 
@@ -66,7 +65,6 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
     "mongosh": databases.mongosh,
     "mongo": databases.mongosh,
     **sockets.PROGRAMS,
-    **servers.PROGRAMS,
     "kubectl": _kubectl,
     "coredns": listening(_coredns),
     "kube-proxy": listening(_kube_proxy),
@@ -74,7 +72,7 @@ _PROGRAMS: Final[Mapping[str, Program]] = {
 }
 
 
-def _report_unknown(program: Program) -> Program:
+def report_unknown(program: Program) -> Program:
     """Return a program that reports what it does not simulate, where a client sees it, instead of raising it."""
 
     def run(process: Process) -> Run:
@@ -91,5 +89,5 @@ def _report_unknown(program: Program) -> Program:
 
 
 PROGRAMS: Final[Mapping[str, Program]] = {
-    name: _report_unknown(program) for name, program in _PROGRAMS.items()
+    name: report_unknown(program) for name, program in _PROGRAMS.items()
 }

@@ -27,13 +27,13 @@ from . import (
     processes,
     searching,
     sed,
-    servers,
     stress,
     system,
     text,
     transforming,
 )
 from .installed_programs import GROUP, InstalledPrograms, LayeredPrograms
+from .installed_servers import PROGRAMS as SERVERS
 
 _OWN_PROGRAMS: Final[Mapping[str, Program]] = {
     **agnhost.PROGRAMS,
@@ -57,11 +57,10 @@ _OWN_PROGRAMS: Final[Mapping[str, Program]] = {
     **entering.PROGRAMS,
     **lines.PROGRAMS,
     **searching.PROGRAMS,
-    **servers.PROGRAMS,
     **stress.PROGRAMS,
     **transforming.PROGRAMS,
     "sed": sed.sed,
     **NETWORK_PROGRAMS,
 }
 INSTALLED_PROGRAMS: Final = InstalledPrograms(GROUP)
-PROGRAMS: Final = LayeredPrograms(_OWN_PROGRAMS, INSTALLED_PROGRAMS)
+PROGRAMS: Final = LayeredPrograms(_OWN_PROGRAMS, SERVERS, INSTALLED_PROGRAMS)

@@ -19,7 +19,7 @@ NODE_GROUP: Final = "mockube.node_programs"
 """The group of those that only nodes have, or that show something else on nodes."""
 
 
-def _entry_points(group: str) -> "Mapping[str, EntryPoint]":
+def find_entry_points(group: str) -> "Mapping[str, EntryPoint]":
     from importlib.metadata import entry_points  # noqa: PLC0415 - a process that runs no command needs no such module
 
     return {entry.name: entry for entry in entry_points(group=group)}
@@ -28,7 +28,9 @@ def _entry_points(group: str) -> "Mapping[str, EntryPoint]":
 class InstalledPrograms(Mapping[str, Program]):
     """The programs of a group of entry points by name."""
 
-    def __init__(self, group: str, find: "Callable[[str], Mapping[str, EntryPoint]]" = _entry_points) -> None:
+    def __init__(
+        self, group: str, find: "Callable[[str], Mapping[str, EntryPoint]]" = find_entry_points
+    ) -> None:
         self._group, self._find = group, find
         self._imported: dict[str, Program] = {}
 

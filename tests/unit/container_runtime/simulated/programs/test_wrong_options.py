@@ -279,8 +279,6 @@ def test_tabs_and_comments_in_lines_are_read_as_servers_do():
     assert problem_of_file("redis:7", "maxmemory\t256mb\n", REDIS, "redis-server", REDIS) is None
     text = "[mysqld]\nskip-name-resolve  # no DNS\nmax_connections=100\t# x\nmax_connections=100#x\ninit-connect='a#b'\n"
     assert problem_of_file("mysql:8", text, MYSQL) is None
-    ssl = "LoadModule\tssl_module\tmodules/mod_ssl.so\nSSLEngine\ton"
-    assert problem_of_file("httpd:2.4", f"{MODULES}{ssl}\n", HTTPD) is None
 
 
 MONGOD = "/etc/mongo/mongod.conf"
@@ -358,30 +356,3 @@ def test_wrong_line_of_mariadb_configuration_is_reported():
         "[ERROR] Buffered error: mariadbd: Error while setting value 'lots' to 'max_connections'",
     )
     assert problem_of_file("mariadb:11", text.replace("lots", "1K"), MYSQL) is None
-
-
-HTTPD = "/usr/local/apache2/conf/httpd.conf"
-MODULES = "LoadModule mpm_event_module modules/mod_mpm_event.so\nLoadModule authz_core_module modules/x.so\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "logs"),
-    [
-        ("Bogus on", (f"AH00526: Syntax error on line 3 of {HTTPD}:", "Invalid command 'Bogus', perhaps misspelled or defined by a module not included in the server configuration")),
-        ("# x\n<Directory /a>\n  rewriteEngine On\n</Directory>", (f"AH00526: Syntax error on line 5 of {HTTPD}:", "Invalid command 'rewriteEngine', perhaps misspelled or defined by a module not included in the server configuration")),
-        ("KeepAlive maybe", (f"AH00526: Syntax error on line 3 of {HTTPD}:", "KeepAlive must be On or Off")),
-        ("<Directory /a>\n</Files>", (f"httpd: Syntax error on line 4 of {HTTPD}: Expected </Directory> but saw </Files>",)),
-        ("</Directory>", (f"httpd: Syntax error on line 3 of {HTTPD}: </Directory> without matching <Directory> section",)),
-        ("<Directory /a>", (f"httpd: Syntax error on line 3 of {HTTPD}: {HTTPD}:3: <Directory> was not closed.",)),
-        ("Listen 80\n<directory /a>\nRequire all \\\n  granted\n</Directory>\n<If true>\n</If>\n<IfModule x>\nBogus\n</IfModule>", None),
-        ("Include conf/extra.conf\nRewriteEngine On", None),
-        ("LoadModule php_module x.so\nBogus on", None),
-    ],
-)  # fmt: skip
-def test_wrong_line_of_httpd_configuration_is_reported(text, logs):
-    assert problem_of_file("httpd:2.4", f"{MODULES}{text}\n", HTTPD) == logs
-    assert problem_of_file("httpd:2.2", f"{MODULES}{text.partition('/')[0]}\n", "/etc/httpd.conf") is None
-
-
-def test_file_of_unlisted_version_is_right():
-    assert problem_of_file("httpd:2.2", f"{MODULES}Bogus on\n", HTTPD) is None

@@ -1,11 +1,8 @@
 """The files of a configuration and the logs of a server, as its program reads and opens them."""
 
 import errno
-from collections.abc import Sequence
-from posixpath import basename, dirname, join
 from typing import Final
 
-from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 from mockube.container_runtime.simulated.shell.process import Output, Process, Steps
 
@@ -34,17 +31,6 @@ def worker_of(process: Process, name: str) -> int | None:
     if name.startswith("#") and name[1:].isdecimal():
         return int(name[1:10])
     return next((number for number, account in host.user_names.items() if account == name), None)
-
-
-def matching_paths(files: FileSystem, path: str) -> Sequence[str]:
-    """Return the files that a path with wildcards stands for."""
-    folder, pattern = dirname(path), basename(path)
-    try:
-        names = files.children(folder) if files.exists(folder) else ()
-        visible = [name for name in names if not name.startswith(".")]
-        return [join(folder, name) for name in visible if matches_wildcards(name, pattern)]
-    except (FileError, WildcardsTooCostly):
-        return ()
 
 
 def read_file(files: FileSystem, path: str) -> str:

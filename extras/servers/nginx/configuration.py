@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from mockube.apimachinery.hosts import is_address
-from mockube.container_runtime.simulated.configured.patterns import ConfiguredPattern
+from mockube.extras.servers.patterns import ConfiguredPattern
 
 from .parser import ConfigurationError, Directive
 from .patterns import compile_pattern

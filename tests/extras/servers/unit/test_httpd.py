@@ -2,10 +2,10 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.configured.contract import ProxyReply, Request
-from mockube.container_runtime.simulated.configured.httpd.answering import answer
-from mockube.container_runtime.simulated.configured.httpd.configuration import configuration_of
-from mockube.container_runtime.simulated.configured.httpd.parser import HttpdConfigurationError, Reader
+from mockube.container_runtime.simulated.server_contract import ProxyReply, Request
+from mockube.extras.servers.httpd.answering import answer
+from mockube.extras.servers.httpd.configuration import configuration_of
+from mockube.extras.servers.httpd.parser import HttpdConfigurationError, Reader
 
 MODULES = (
     "mpm_event",

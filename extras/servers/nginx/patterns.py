@@ -1,7 +1,7 @@
 """The regular expressions of nginx' configuration. Pure."""
 
 from mockube.apimachinery.regexp.perl import PerlPatternError
-from mockube.container_runtime.simulated.configured.patterns import ConfiguredPattern, compile_text
+from mockube.extras.servers.patterns import ConfiguredPattern, compile_text
 
 from .parser import Directive
 

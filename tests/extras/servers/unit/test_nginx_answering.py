@@ -2,10 +2,10 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.configured.contract import ProxyReply, Request
-from mockube.container_runtime.simulated.configured.nginx.answering import answer
-from mockube.container_runtime.simulated.configured.nginx.configuration import configuration_of
-from mockube.container_runtime.simulated.configured.nginx.parser import ConfigurationError, parse
+from mockube.container_runtime.simulated.server_contract import ProxyReply, Request
+from mockube.extras.servers.nginx.answering import answer
+from mockube.extras.servers.nginx.configuration import configuration_of
+from mockube.extras.servers.nginx.parser import ConfigurationError, parse
 
 FILES = {
     "/www/index.html": b"home",

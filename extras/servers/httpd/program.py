@@ -1,6 +1,6 @@
 """httpd of Apache: reads its configuration, opens its logs, and serves until it is stopped; apachectl and httpd-foreground start it.
 
-What it answers is in `simulated.configured.httpd`.
+What it answers is in `answering`.
 """
 
 import errno
@@ -10,15 +10,8 @@ from math import inf
 from posixpath import basename, dirname
 from typing import Final
 
-from mockube.container_runtime.simulated.configured.contract import RunningServer, ServedConfiguration
-from mockube.container_runtime.simulated.configured.httpd.answering import answer
-from mockube.container_runtime.simulated.configured.httpd.configuration import (
-    ROOT,
-    HttpdConfiguration,
-    HttpdHost,
-    configuration_of,
-)
-from mockube.container_runtime.simulated.configured.httpd.parser import HttpdConfigurationError, Reader
+from mockube.container_runtime.simulated.programs.configuration_lines import matching_paths
+from mockube.container_runtime.simulated.server_contract import RunningServer, ServedConfiguration
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import (
     Process,
@@ -28,8 +21,17 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.programs.installed_servers import server_of
+from mockube.extras.servers.configuration_files import NUMBERS, open_log, read_file, worker_of, write_to_log
 
-from .configuration_files import NUMBERS, matching_paths, open_log, read_file, worker_of, write_to_log
+from .answering import answer
+from .configuration import (
+    ROOT,
+    HttpdConfiguration,
+    HttpdHost,
+    configuration_of,
+)
+from .parser import HttpdConfigurationError, Reader
 
 _LATEST: Final = "2.4.66"
 _WITH_VALUE: Final = "DdfCcekE"
@@ -70,10 +72,8 @@ class _Options:
 
 def httpd(process: Process, arguments: Sequence[str] | None = None) -> Run:
     """Run httpd. Where nothing has its answers, as before a container runs, it is not simulated."""
-    server = process.host.server
+    server = server_of(process)
     files = process.host.files
-    if server is None:
-        raise UnknownProgram(process.name)
     options = _Options(process.arguments if arguments is None else arguments)
     if options.problem:
         yield process.report(

@@ -102,7 +102,8 @@ Answering = Generator[ProxyCall, ProxyReply, Response]
 class ServedConfiguration(Struct, frozen=True, kw_only=True):
     """A configuration that a server has read."""
 
-    answer: Callable[[Request, FileReader], Answering]
+    answer: Callable[[Request, FileReader], Answering | Response]
+    """Returns the response to a request, or what sends requests to other servers first."""
     ports: Mapping[int, bool]
     """The ports of HTTP, each with whether it needs TLS."""
     unknown_ports: Mapping[int, str] = field(default_factory=dict)

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from posixpath import normpath
 from typing import Final
 
-from mockube.container_runtime.simulated.configured.contract import Request
-from mockube.container_runtime.simulated.configured.patterns import ConfiguredPattern
+from mockube.container_runtime.simulated.server_contract import Request
+from mockube.extras.servers.patterns import ConfiguredPattern
 from mockube.network.request_paths import nginx_path
 
 from .configuration import Configuration, Location, Server, full_path

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.configured.nginx.parser import ConfigurationError, parse
+from mockube.extras.servers.nginx.parser import ConfigurationError, parse
 
 
 def read(text, **files):

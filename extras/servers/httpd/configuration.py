@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.regexp.perl import PerlPatternError
-from mockube.container_runtime.simulated.configured.patterns import (
+from mockube.extras.servers.patterns import (
     ConfiguredPattern,
     compile_text,
     matches_name,

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from mockube.container_runtime.simulated.configured.contract import (
+from mockube.container_runtime.simulated.server_contract import (
     Answering,
     FileReader,
     ProxyCall,

@@ -9,7 +9,7 @@ from posixpath import join, normpath
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
-from mockube.container_runtime.simulated.configured.contract import (
+from mockube.container_runtime.simulated.server_contract import (
     Answering,
     FileReader,
     ProxyCall,
@@ -17,7 +17,7 @@ from mockube.container_runtime.simulated.configured.contract import (
     Request,
     Response,
 )
-from mockube.container_runtime.simulated.configured.patterns import compile_text, has_wildcards, matches_name
+from mockube.extras.servers.patterns import compile_text, has_wildcards, matches_name
 
 from .configuration import (
     HttpdConfiguration,

@@ -1,6 +1,6 @@
 """nginx: reads its configuration, opens its logs, looks up the names of upstreams, and serves until it is stopped.
 
-What it answers is in `simulated.configured.nginx`; the requests of clients reach it by the ports of its container.
+What it answers is in `answering`; the requests of clients reach it by the ports of its container.
 """
 
 import errno
@@ -11,16 +11,8 @@ from math import inf
 from posixpath import dirname, join
 from typing import Final
 
-from mockube.container_runtime.simulated.configured.contract import RunningServer, ServedConfiguration
-from mockube.container_runtime.simulated.configured.nginx.answering import answer
-from mockube.container_runtime.simulated.configured.nginx.configuration import (
-    ERROR_LOG,
-    PREFIX,
-    Configuration,
-    configuration_of,
-    full_path,
-)
-from mockube.container_runtime.simulated.configured.nginx.parser import ConfigurationError, Directive, parse
+from mockube.container_runtime.simulated.programs.configuration_lines import matching_paths
+from mockube.container_runtime.simulated.server_contract import RunningServer, ServedConfiguration
 from mockube.container_runtime.simulated.shell.access import WRITE
 from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.network_programs import network
@@ -34,8 +26,18 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.programs.installed_servers import server_of
+from mockube.extras.servers.configuration_files import NUMBERS, open_log, read_file, worker_of, write_to_log
 
-from .configuration_files import NUMBERS, matching_paths, open_log, read_file, worker_of, write_to_log
+from .answering import answer
+from .configuration import (
+    ERROR_LOG,
+    PREFIX,
+    Configuration,
+    configuration_of,
+    full_path,
+)
+from .parser import ConfigurationError, Directive, parse
 
 _CONFIGURATION: Final = f"{PREFIX}/nginx.conf"
 _LEVELS: Final = ("emerg", "alert", "crit", "error", "warn", "notice", "info", "debug")
@@ -106,9 +108,7 @@ _MISSING: Final = {
 
 def nginx(process: Process) -> Run:
     """Run nginx. Where nothing has its answers, as before a container runs, it is not simulated."""
-    server = process.host.server
-    if server is None:
-        raise UnknownProgram(process.name)
+    server = server_of(process)
     options = _Options(process.arguments)
     if options.problem:
         yield process.error(options.problem)
