@@ -25,7 +25,7 @@ STATEMENTS = (
     "wc -l < /tmp/log", "cat /tmp/log", "touch /tmp/g", "sleep {k}", "sleep {k}", "sleep {k}", "sleep {k} & wait $!; echo waited $?", "timeout {k} sleep 2; echo $?", "seq {k} | while read x; do sleep 1; echo $x; done",
     "kill -USR1 $$", "date +%s", "x=$(cat /tmp/f 2>/dev/null); echo got $x", "read y < /tmp/f; echo y=$y", "{{ sleep {k}; echo late >> /tmp/log; }} & true", "wait", "test -s /tmp/log && tail -n1 /tmp/log", "mkdir -p /tmp/d{k}", "echo $SECONDS",
     "find /tmp -type f | sort", "trap 'echo usr' USR1", "trap 'echo term; exit 4' TERM", "trap 'n=100' USR1", "trap '' TERM", "trap - USR1", "echo err >&2", "mv /tmp/f /tmp/g 2>/dev/null; echo $?", "cp /tmp/g /tmp/f 2>&1", "jobs", "echo $!",
-    "ps | wc -l", "pgrep sleep | wc -l", "printf 'x'", "head -c 2 /tmp/f 2>/dev/null; echo", "sh -c 'sleep {k}; echo sub'", "tail -f /tmp/log & sleep {k}; kill $!", "exec 3>>/tmp/log; echo three >&3", "while read l; do echo l $l; done < /tmp/log",
+    "ps | wc -l", "pgrep sleep | wc -l", "printf 'x'", "head -c 2 /tmp/f 2>/dev/null; echo", "sh -c 'sleep {k}; echo sub'", "tail -f /tmp/log & sleep {k}; kill $!", "exec 3>>/tmp/log; echo three >&3", "head -3 /tmp/log | while read l; do echo l $l; done",
     "exit {k}",
 )  # fmt: skip
 COMPOUNDS = (

@@ -1,6 +1,5 @@
 """The processes of a container beside those of a command in it: its first process, and those of a shared namespace. Pure."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -19,8 +18,8 @@ from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import NoLogs, run_of
 from mockube.container_runtime.simulated.files.process_files import OF_PROCESS_ITSELF, process_files
 from mockube.container_runtime.simulated.files.users import identity_of
-from mockube.container_runtime.simulated.shell.command_lookup import SHELL_WORDS
 from mockube.container_runtime.simulated.shell.filesystem import PROC, FileEntry, FileSystem, ProcessView
+from mockube.container_runtime.simulated.shell.only_program import only_program
 from mockube.container_runtime.simulated.shell.outside import OutsideAnswer
 from mockube.container_runtime.simulated.shell.process import FIRST_PID, OtherProcess, RunningProcess
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
@@ -52,17 +51,12 @@ def first_argv(
     return ((container.get("image") or "").partition("@")[0].rpartition("/")[2].partition(":")[0],)
 
 
-_PROGRAM_LINE: Final = re.compile(r"(?!\w+=)[\w./-]+(?: +[\w./:=@%+,-]+)*")
-"""Matches a script that is one program with plain arguments."""
-
-
 def _executed(argv: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command line of a shell, or of the one program of its script, which it executes in its own process."""
-    is_script = len(argv) == _SHELL_WITH_SCRIPT and argv[1] == "-c" and argv[0].rpartition("/")[2] in _SHELLS
-    if not is_script or _PROGRAM_LINE.fullmatch(argv[2].strip()) is None:
+    shell = argv[0].rpartition("/")[2]
+    if len(argv) != _SHELL_WITH_SCRIPT or argv[1] != "-c" or shell not in _SHELLS:
         return argv
-    words = tuple(argv[2].split())
-    return argv if words[0] in SHELL_WORDS else words
+    return only_program(argv[2], is_bash=shell == "bash") or argv
 
 
 def _server_argv(image: Image, container: ReadOnlyTree) -> tuple[str, ...]:

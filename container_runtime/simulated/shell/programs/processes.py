@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Final, NamedTuple
 
@@ -149,15 +149,21 @@ def _becomes(shell: Sequence[str], argv: Sequence[str]) -> bool:
 
 
 def ps(process: Process) -> Run:
-    arguments = [argument.lstrip("-") for argument in process.arguments]
-    if any(argument in ("o", "p", "C", "u", "U", "t", "format") for argument in arguments):
-        raise ProgramUsageError(f"option is not simulated: {process.arguments[0]}")
+    """Print all processes as busybox does, which ignores the options that other systems have for that."""
+    arguments = process.arguments
+    columns = [*_DEFAULT_COLUMNS]
+    if arguments and (arguments[0].startswith("-o") or arguments[0] == "-eo"):
+        names = arguments[0][2:] if arguments[0].startswith("-o") else ""
+        columns = [_column(name) for name in (names or "".join(arguments[1:2])).split(",")]
+    elif any(word.lstrip("-") in ("o", "p", "C", "u", "U", "t", "format") for word in arguments):
+        raise ProgramUsageError(f"option is not simulated: {arguments[0]}")
     process.host.unlisted = _unknown_processes(process)
-    rows = [
-        f"{row.pid:5} {row.user:<8} {row.seconds // 60:2}:{row.seconds % 60:02} {row.command}\n"
-        for row in _rows(process)
-    ]
-    yield write_text("".join(("PID   USER     TIME  COMMAND\n", *rows)))
+    titles = [column.title for column in columns]
+    lines = [titles] if any(titles) else []
+    lines += [[column.text(row).rjust(column.digits) for column in columns] for row in _rows(process)]
+    for cells in lines:
+        padded = [cell.ljust(column.width) for cell, column in zip(cells, columns, strict=True)]
+        yield write_text(" ".join([*padded[:-1], cells[-1]]) + "\n")
     return 0
 
 
@@ -170,8 +176,37 @@ class _Row(NamedTuple):
     command: str
 
 
+class _Column(NamedTuple):
+    title: str
+    width: int
+    text: Callable[[_Row], str]
+    digits: int = 0
+    """How many places a number takes, with blanks before it."""
+
+
+_COLUMNS: Final[Mapping[str, _Column]] = {
+    "pid": _Column("PID", 5, lambda row: f"{row.pid}", 5),
+    "ppid": _Column("PPID", 5, lambda row: f"{row.parent}", 5),
+    "user": _Column("USER", 8, lambda row: row.user),
+    "stat": _Column("STAT", 4, lambda _: "S"),
+    "time": _Column("TIME", 5, lambda row: f"{row.seconds // 60:2}:{row.seconds % 60:02}"),
+    "comm": _Column("COMMAND", 16, lambda row: row.command.partition(" ")[0].rpartition("/")[2][:15]),
+    "args": _Column("COMMAND", 0, lambda row: row.command),
+}
+"""The columns of busybox of which something is known."""
+_DEFAULT_COLUMNS: Final = tuple(_COLUMNS[name] for name in ("pid", "user", "time", "args"))
+
+
+def _column(name: str) -> _Column:
+    name, has_title, title = name.strip().partition("=")
+    column = _COLUMNS.get({"cmd": "args", "command": "args"}.get(name, name))
+    if column is None:
+        raise ProgramUsageError(f"column is not simulated: {name}")
+    return column._replace(title=title) if has_title else column
+
+
 def _rows(process: Process) -> list[_Row]:
-    """Return all processes of the container, and the present program."""
+    """Return all processes of the container, and the present program, by their ids."""
     host, user = process.host, _user(process)
     rows = [
         _Row(other.pid, 0, host.user_names.get(other.user, f"{other.user}"), 0, " ".join(other.argv))
@@ -183,7 +218,7 @@ def _rows(process: Process) -> list[_Row]:
     pid = process.processes.next_pid()
     if all(row.command != " ".join(process.argv) for row in rows):
         rows.append(_Row(pid, host.first_pid, user, 0, " ".join(process.argv)))
-    return rows
+    return sorted(rows, key=lambda row: row.pid)
 
 
 def top(process: Process) -> Run:

@@ -4,6 +4,7 @@ import pytest
 
 from judges.differential.shell.shells import run_simulated
 from mockube.container_runtime.simulated.shell import limits
+from mockube.container_runtime.simulated.shell.only_program import only_program
 
 
 @pytest.mark.parametrize(
@@ -63,3 +64,51 @@ def test_folder_behind_a_link_is_listed_as_a_folder():
     *rows, link = run_simulated(script).output.splitlines()[1:]
     assert [(row[0], row.split()[-1]) for row in rows] == [("d", "."), ("d", "..")]
     assert link.startswith("l")
+
+
+@pytest.mark.parametrize(
+    ("columns", "output"),
+    [
+        ("pid,comm", "PID   COMMAND\n    1 sh\n    6 ps\n"),
+        (
+            "user,args",
+            "USER     COMMAND\nroot     sh -c true; ps -o user,args sh\nroot     ps -o user,args\n",
+        ),
+        ("pid=,comm=", "    1 sh\n    6 ps\n"),
+        ("pid=ID", "ID\n    1\n    6\n"),
+    ],
+)
+def test_ps_prints_the_columns_that_are_asked_for(columns, output):
+    assert run_simulated(f"true; ps -o {columns}").output == output
+
+
+def test_ps_refuses_a_column_of_which_nothing_is_known():
+    result = run_simulated("ps -o pid,vsz")
+    assert (result.code, result.output) == (1, "")
+    assert "column is not simulated: vsz" in result.errors
+
+
+@pytest.mark.parametrize(
+    ("script", "argv"),
+    [
+        ("nginx -g 'daemon off;'", ("nginx", "-g", "daemon off;")),
+        ("exec  nginx -c /etc/a.conf  # comment\n", ("nginx", "-c", "/etc/a.conf")),
+        ("/bin/server --port=80 > /dev/stdout", ("/bin/server", "--port=80")),
+        ("A=1 nginx", ()),
+        ("nginx $OPTIONS", ()),
+        ("nginx *.conf", ()),
+        ("nginx {a,b}", ()),
+        ("nginx '*.conf'", ("nginx", "*.conf")),
+        ("nginx; true", ()),
+        ("nginx\ntrue", ()),
+        ("nginx &", ()),
+        ("nginx | cat", ()),
+        ("cd /tmp", ()),
+        ("exec", ()),
+        ("if", ()),
+        ("", ()),
+        ("true a\n" * 100_000, ()),
+    ],
+)
+def test_only_program_of_a_script_is_executed_by_its_shell(script, argv):
+    assert only_program(script, is_bash=False) == argv
