@@ -37,7 +37,7 @@ def check(module: Module) -> Iterator[Finding]:
 def check_namespace(module: Module) -> Iterator[Finding]:
     """Refuse to import a package by the name of its folder: it would be loaded a second time."""
     inside = {*CODE} - {"mockube"}
-    for line, name in names.imports(module.tree):
+    for line, name in names.imports(module):
         if name.partition(".")[0] in inside:
             yield Finding(line, f"import mockube.{name}")
 
@@ -46,7 +46,7 @@ def check_packs(module: Module) -> Iterator[Finding]:
     """Refuse to import a pack in tests of the packages: they pass without the folders of the packs and of their tests."""
     if module.path.startswith("tests/packs/"):
         return
-    for line, name in names.imports(module.tree):
+    for line, name in names.imports(module):
         if f"{name}.".startswith(("mockube.packs.", "tests.packs.")):
             yield Finding(line, f"imports {name}: tests of a pack are in tests/packs")
 

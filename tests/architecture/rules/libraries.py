@@ -16,7 +16,7 @@ HOMES: Mapping[str, re.Pattern[str]] = {
 
 
 def check(module: Module) -> Iterator[Finding]:
-    for line, name in imports(module.tree):
+    for line, name in imports(module):
         home = HOMES.get(name.partition(".")[0])
         if home and not home.search(module.path):
             yield Finding(line, f"imports {name}, which is for {home.pattern} only")

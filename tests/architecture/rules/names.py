@@ -7,31 +7,32 @@
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import cache, lru_cache
 from typing import TypeAlias
 
-from tests.architecture.source import Finding
+from tests.architecture.source import Finding, Module
 
 
-def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def imports(module: Module) -> Iterator[tuple[int, str]]:
     """Yield the line and module of each absolute import."""
-    for node in ast.walk(tree):
+    for node in module.nodes:
         match node:
             case ast.Import(names=names):
                 yield from ((node.lineno, name.name) for name in names)
-            case ast.ImportFrom(module=str(module), level=0):
-                yield node.lineno, module
+            case ast.ImportFrom(module=str(source), level=0):
+                yield node.lineno, source
 
 
-def _bindings(tree: ast.AST) -> dict[str, str]:
+def _bindings(module: Module) -> dict[str, str]:
     bound: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in module.nodes:
         match node:
             case ast.Import(names=names):
                 for name in names:
                     root = name.name.partition(".")[0]
                     bound[name.asname or root] = name.name if name.asname else root
-            case ast.ImportFrom(module=str(module), names=names, level=0):
-                bound |= {name.asname or name.name: f"{module}.{name.name}" for name in names}
+            case ast.ImportFrom(module=str(source), names=names, level=0):
+                bound |= {name.asname or name.name: f"{source}.{name.name}" for name in names}
     return bound
 
 
@@ -51,17 +52,23 @@ def _dotted_name(node: ast.AST, bound: Mapping[str, str]) -> str | None:
 Use: TypeAlias = tuple[ast.expr, str]
 
 
-def uses(tree: ast.AST) -> Iterator[Use]:
-    """Yield each expression that has a dotted name, with that name."""
-    bound = _bindings(tree)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Name | ast.Attribute) and (name := _dotted_name(node, bound)):
-            yield node, name
+@lru_cache(maxsize=1)
+def uses(module: Module) -> list[Use]:
+    """Return each expression that has a dotted name, with that name. Several rules look at those of the same module."""
+    bound = _bindings(module)
+    return [
+        (node, name)
+        for node in module.nodes
+        if isinstance(node, ast.Name | ast.Attribute) and (name := _dotted_name(node, bound))
+    ]
+
+
+_matches = cache(fnmatchcase)
 
 
 def matches(name: str, patterns: Iterable[str]) -> str | None:
     """Return the first pattern that matches the name; patterns may contain `*`."""
-    return next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
+    return next((pattern for pattern in patterns if _matches(name, pattern)), None)
 
 
 def forbidden_among(used: Iterable[Use], forbidden: Mapping[str, str]) -> Iterator[Finding]:

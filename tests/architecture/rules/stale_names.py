@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from tests.architecture.source import Finding, Module
+from tests.architecture.source import Finding, Module, children
 
 PRODUCT = "mockube"
 UNKNOWN = object()
@@ -32,7 +32,7 @@ def check(module: Module) -> Iterator[Finding]:
 
 def _check_scope(scope: _Scope, outer: Mapping[str, object]) -> Iterator[Finding]:
     """Check a module or a function. Classes and comprehensions count as part of the scope around them."""
-    nodes = [*_nodes_of(scope)]
+    nodes = _nodes_of(scope)
     names = {**outer}
     if not isinstance(scope, ast.Module):
         names |= {node.arg: UNKNOWN for node in ast.walk(scope.args) if isinstance(node, ast.arg)}
@@ -51,14 +51,13 @@ def _check_scope(scope: _Scope, outer: Mapping[str, object]) -> Iterator[Finding
             yield from _check_scope(node, names)
 
 
-def _nodes_of(scope: _Scope) -> Iterator[ast.AST]:
+def _nodes_of(scope: _Scope) -> list[ast.AST]:
     """Return the nodes of a scope, with the functions in it but without what is inside of them."""
-    remaining: list[ast.AST] = [*ast.iter_child_nodes(scope)]
-    while remaining:
-        node = remaining.pop()
-        yield node
+    found = children(scope)
+    for node in found:
         if not isinstance(node, _FUNCTIONS):
-            remaining += ast.iter_child_nodes(node)
+            found += children(node)
+    return found
 
 
 def _bind(node: ast.Import | ast.ImportFrom, names: dict[str, object]) -> Iterator[Finding]:

@@ -33,7 +33,7 @@ PRONOUNS = frozenset(["and", "but", "it", "or", "they", "what"])
 
 
 def check(module: Module) -> Iterator[Finding]:
-    yield from forbidden_among(uses(module.tree), FORBIDDEN)
+    yield from forbidden_among(uses(module), FORBIDDEN)
 
 
 def check_names(module: Module) -> Iterator[Finding]:
@@ -51,6 +51,6 @@ def check_timed(module: Module) -> Iterator[Finding]:
     is_helper = not module.path.rpartition("/")[2].startswith("test_")
     if is_helper or tiers.is_of_rest(module.path) or "pytest.mark.timed" in module.text:
         return
-    for node, name in uses(module.tree):
+    for node, name in uses(module):
         if matches(name, MEASURES):
             yield Finding(node.lineno, f"{name} measures time: mark the test as `timed`")

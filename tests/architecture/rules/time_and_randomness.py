@@ -166,22 +166,22 @@ def check(module: Module, allowed: Mapping[str, Mapping[str, str]] = ALLOWED) ->
     exempt = allowed.get(module.path, {})
     if module.path.startswith(_USERS_SIDE) and not module.path.startswith(f"{_USERS_SIDE}embedded/"):
         exempt = {_NEW_REAL_CLOCK: "the time of the user", **exempt}
-    used = (use for use in _uses_of_time(module.tree) if not matches(use[1], exempt))
+    used = (use for use in _uses_of_time(module) if not matches(use[1], exempt))
     yield from forbidden_among(used, FORBIDDEN)
 
 
 def idle_exemptions(module: Module, allowed: Mapping[str, Mapping[str, str]] = ALLOWED) -> set[str]:
     exempt = allowed.get(module.path, {})
-    return set(exempt) - {matches(name, exempt) for _, name in _uses_of_time(module.tree)}
+    return set(exempt) - {matches(name, exempt) for _, name in _uses_of_time(module)}
 
 
-def _uses_of_time(tree: ast.AST) -> Iterator[Use]:
+def _uses_of_time(module: Module) -> Iterator[Use]:
     """Yield the uses of imported names, and those of attributes of variables that are clocks or event loops by their names."""
-    return chain(uses(tree), _uses_of_variables(tree))
+    return chain(uses(module), _uses_of_variables(module))
 
 
-def _uses_of_variables(tree: ast.AST) -> Iterator[Use]:
-    for node in ast.walk(tree):
+def _uses_of_variables(module: Module) -> Iterator[Use]:
+    for node in module.nodes:
         if isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
             name = ast.unparse(node)
             if matches(name, _VARIABLES):
