@@ -31,6 +31,7 @@ class Removals:
                 code = each.__code__
                 key = _real_path(code.co_filename), code.co_qualname, code.co_firstlineno
                 self._functions.setdefault(key, []).append(each)
+        gc.freeze()  # a collection would traverse all tests that were collected
 
     def mutant(self, site: Site) -> Mutant:
         return Mutant(f"{site.file} {site.name}", self._remover(site))

@@ -1,6 +1,7 @@
 """Which rules of a source can be removed, and that a removed one is missing in the running process."""
 
 import ast
+import gc
 import logging
 import sys
 from types import ModuleType
@@ -88,6 +89,12 @@ def test_removed_call_is_missing_in_every_reference_to_its_function(module, tmp_
     function = module.yielded
     remove(tmp_path, "yielded: without `(yield from [each for each in values if each])`")
     assert [*function([0, 1])] == [[0, 1]]
+
+
+def test_objects_are_frozen_after_functions_are_listed(tmp_path):
+    """In a run of all tests, each collection of garbage would take seconds."""
+    Removals(tmp_path)
+    assert gc.get_freeze_count()
 
 
 def test_removed_entry_is_missing_in_every_module_that_has_the_table(module, tmp_path, monkeypatch):
