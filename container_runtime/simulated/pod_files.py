@@ -189,8 +189,9 @@ class PodFiles:
         if key not in replays.runs:  # it writes no files
             replays.runs[key] = self._begin_replay(pod, container, references, run, files)
             await self._advance(replays, replays.runs[key], run)
-        replayed = replays.runs.pop(key)
-        return None if replayed.replay.has_ended else replayed
+        if replays.runs[key].replay.has_ended:  # and stays known: it must not be replayed once more
+            return None
+        return replays.runs.pop(key)
 
     async def references_of(self, pod: ReadOnlyTree, container: ReadOnlyTree) -> References:
         """Return the objects that a container refers to."""

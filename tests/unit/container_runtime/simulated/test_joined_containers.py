@@ -48,6 +48,15 @@ async def test_run_goes_on_where_it_was():
     assert (state.restarts, format_time(state.started), state.exit) == (0, cluster.started, None)
 
 
+async def test_command_that_has_ended_runs_once():
+    """The kubelet may notice its end later than clients come."""
+    cluster = Cluster(shell("cat /tmp/log; exec 3>>/tmp/log; echo three >&3 | cat"), restartPolicy="Never")
+    await cluster.advance(1)
+    answers = [await cluster.exec("cat", "/tmp/log") for _ in range(3)]
+    assert answers == [(0, "three\n")] * 3
+    assert await cluster.log() == ["cat: can't open '/tmp/log': No such file or directory\n"]
+
+
 async def test_rest_of_a_sleep_is_slept():
     cluster = Cluster(shell("sleep 10; echo done; sleep 100"))
     await cluster.advance(4)
