@@ -220,7 +220,7 @@ async def test_reader_waits_for_the_author_of_a_write_in_progress(memory):
     later = SlowStore(memory)
     following = asyncio.create_task(journal.commit(later, PUT, BOB))
     slow.may_go_on.set()
-    await asyncio.wait_for(reading, 1)
+    await reading
     assert journal.author((await writing).revision) == ALICE
     later.may_go_on.set()
     await following
@@ -234,7 +234,7 @@ async def test_reader_does_not_wait_for_a_revision_of_another_server(memory):
     reading = asyncio.create_task(journal.wait_noted(revision))
     await yield_to_loop()
     slow.may_go_on.set()
-    await asyncio.wait_for(reading, 1)
+    await reading
     await journal.wait_noted(revision)
     assert journal.author(revision) is None
     await writing
