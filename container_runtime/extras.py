@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from typing import Final
 
 PROGRAMS: Final[Mapping[str, frozenset[str]]] = {
-    "python": frozenset(["python", "python3", *(f"python3.{minor}" for minor in range(8, 15))]),
+    "python": frozenset(["python", "python2", "python3", *(f"python3.{minor}" for minor in range(8, 15))]),
     "servers": frozenset(["apachectl", "httpd", "httpd-foreground", "nginx", "nginx-debug"]),
 }
 """The programs of containers that each folder of `extras/` has."""

@@ -4,6 +4,7 @@ A program is a function of a `Process`: a generator that yields effects and retu
 container, so that `Sleep` costs nothing, and it must do nothing but what it yields and what it reads of its process.
 """
 
+from mockube.container_runtime.images.table import HttpRoute, PortBehavior
 from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
@@ -22,8 +23,10 @@ __all__ = [
     "Effect",
     "FileError",
     "FileSystem",
+    "HttpRoute",
     "Input",
     "Output",
+    "PortBehavior",
     "Process",
     "Program",
     "Run",

@@ -17,7 +17,7 @@ from mockube.container_runtime.simulated.shell.process import (
     write_text,
 )
 
-from . import clocks, data, system
+from . import clocks, data, http_server, system
 from .interpreter import PythonInterpreter
 from .library import SOURCES
 from .values import Builtin, NotSimulatedInPython, SourceFile, Value
@@ -79,7 +79,7 @@ def _split_option(option: str) -> tuple[str, str, str]:
 def python(process: Process) -> Run:
     """Run a script; what it needs and is not simulated fails as a program that is not simulated does."""
     try:
-        return (yield from _python(process))
+        return (yield from _python(process, is_old=False))
     except NotSimulatedInPython as error:
         if process.host.is_strict:
             raise
@@ -88,8 +88,22 @@ def python(process: Process) -> Run:
         return NOT_FOUND
 
 
-def _python(process: Process) -> Run:
+def python2(process: Process) -> Run:
+    """Run SimpleHTTPServer, the only program of Python 2 that is simulated."""
+    return (yield from _python(process, is_old=True))
+
+
+def _python(process: Process, *, is_old: bool) -> Run:
     options = _Options(list(process.arguments))
+    is_server = options.module in http_server.MODULES
+    ports = http_server.ports_of(options.arguments, process.directory) if is_server else None
+    process.host.note_call(process, ports=ports)
+    if is_server:
+        return (
+            yield from http_server.serve(options.arguments, is_unbuffered=_is_unbuffered(process, options))
+        )
+    if is_old:
+        raise UnknownProgram(process.path_name or process.name)
     version = version_of(process.host.image)
     if "V" in options.letters:
         yield write_text(f"Python {'.'.join(map(str, version))}\n")
@@ -133,9 +147,11 @@ def _run(process: Process, options: _Options, version: tuple[int, ...]) -> Run:
             raise UnknownProgram(process.name)  # its interactive mode
         name, arguments = "<stdin>", arguments or [""]
         text = yield from _read_input()
-    is_unbuffered = "u" in options.letters or bool(process.environment.get("PYTHONUNBUFFERED"))
     machine = PythonInterpreter(
-        process, version, clocks.pod_random(process.host.name), is_unbuffered=is_unbuffered
+        process,
+        version,
+        clocks.pod_random(process.host.name),
+        is_unbuffered=_is_unbuffered(process, options),
     )
     machine.is_plain_image = _PLAIN.fullmatch(process.host.image) is not None
     machine.arguments = list(arguments)
@@ -147,6 +163,10 @@ def _run(process: Process, options: _Options, version: tuple[int, ...]) -> Run:
         machine.folder = process.path(name).rpartition("/")[0] or "/"
     file = SourceFile(name, text, has_lines=name not in ("<string>", "<stdin>"))
     return (yield from machine.run_script(file, text, variables))
+
+
+def _is_unbuffered(process: Process, options: _Options) -> bool:
+    return "u" in options.letters or bool(process.environment.get("PYTHONUNBUFFERED"))
 
 
 def _read(process: Process, name: str) -> str:

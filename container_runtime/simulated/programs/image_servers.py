@@ -14,7 +14,6 @@ from mockube.container_runtime.simulated.shell.process import (
     Run,
     Sleep,
     UnknownProgram,
-    write_text,
 )
 from mockube.container_runtime.simulated.shell.programs.all_programs import INSTALLED_PROGRAMS, PROGRAMS
 from mockube.container_runtime.simulated.shell.programs.installed_programs import LayeredPrograms
@@ -44,21 +43,7 @@ def programs_with_servers(image: Image | None, reference: str) -> Mapping[str, P
         of_image |= {name: partial(_call, name) for name in image.servers if name in INSTALLED_PROGRAMS}
         kind = kind_of(image)
         of_image |= {} if kind is None else kind.programs
-    python = dict.fromkeys(("python", "python2", "python3"), _python)
-    return LayeredPrograms({**python, **OTHERS, **of_image}, PROGRAMS)
-
-
-def _python(process: Process) -> Run:
-    """Run http.server, which needs no interpreter: what it answers is in `servers.server_programs`."""
-    process.host.note_call(process)
-    words = [word for word in process.arguments if word != "-u"]
-    if words[:2] not in (["-m", "http.server"], ["-m", "SimpleHTTPServer"]):
-        return (yield from PROGRAMS.get(process.name, _not_simulated)(process))
-    if "-u" in process.arguments or process.environment.get("PYTHONUNBUFFERED"):
-        port = next((word for word in words[2:] if word.isdecimal()), "8000")
-        yield write_text(f"Serving HTTP on 0.0.0.0 port {port} (http://0.0.0.0:{port}/) ...\n")
-    yield Sleep(inf)
-    return 0
+    return LayeredPrograms({**OTHERS, **of_image}, PROGRAMS)
 
 
 def _not_simulated(process: Process) -> Run:

@@ -27,7 +27,7 @@ from mockube.container_runtime.pod_script import runs_script, script_of
 from mockube.container_runtime.simulated.programs.contexts import full_context
 from mockube.container_runtime.simulated.programs.program import calls_of, is_pause_image
 from mockube.container_runtime.simulated.shell.process import ProgramCall
-from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.programs.all_programs import INSTALLED_PROGRAMS, PROGRAMS
 from mockube.container_runtime.simulated.shell.programs.installed_servers import PROGRAMS as NETWORK_SERVERS
 from mockube.container_runtime.simulated.shell.programs.installed_servers import kind_of
 
@@ -277,6 +277,8 @@ def _of_calls(calls: Sequence[ProgramCall], key: _Key) -> Listeners:
 
 
 def _of_call(call: ProgramCall, key: _Key) -> Listeners:
+    if call.ports is not None:
+        return Listeners(ports=call.ports)
     image = key.known
     environment = {**(image.env if image is not None else {}), **call.environment}
     listeners = _of_simple_command(call.argv, key, image, environment, call.directory)
@@ -307,7 +309,8 @@ def _of_simple_command(
         return Listeners(
             ports=ports, datagrams=None if datagrams is None else datagrams(arguments, environment)
         )
-    if program in PROGRAMS and program not in NETWORK_SERVERS and server is None:
+    is_own = program in PROGRAMS and program not in INSTALLED_PROGRAMS
+    if is_own and program not in NETWORK_SERVERS and server is None:
         return Listeners()
     # Another program of an image with a server may be what starts it.
     ports = dict.fromkeys(image.ports) if image is not None and not image.entrypoint else {}

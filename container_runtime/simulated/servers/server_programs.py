@@ -28,11 +28,6 @@ Server = Callable[[Sequence[str], Environment, str], Behaviors | None]
 """Returns the ports for the arguments, the variables and the working folder; None if the program is no server with them."""
 
 _BUSYBOX_MISSING: Final = "<HTML><HEAD><TITLE>404 Not Found</TITLE></HEAD>\n<BODY><H1>404 Not Found</H1>\nThe requested URL was not found\n</BODY></HTML>\n"
-_PYTHON_MISSING: Final = (
-    '<!DOCTYPE HTML>\n<html lang="en">\n    <head>\n        <meta charset="utf-8">\n        <title>Error response</title>\n'
-    "    </head>\n    <body>\n        <h1>Error response</h1>\n        <p>Error code: 404</p>\n        <p>Message: File not found.</p>\n"
-    "        <p>Error code explanation: 404 - Nothing matches the given URI.</p>\n    </body>\n</html>\n"
-)
 _NC_VALUES: Final = frozenset("eciIMmOopPqsTVwXx")
 """The options of nc with a value; -e and -c have the rest of the command in busybox' nc."""
 
@@ -95,30 +90,6 @@ def _short_value(arguments: Sequence[str], letter: str) -> str | None:
         if found and letters[:1] == "-" and (letters[1:] + "a").isalpha():
             return value or next(iter(arguments[index + 1 :]), "")
     return None
-
-
-def _python(arguments: Sequence[str], _: Environment, folder: str) -> Behaviors | None:
-    words = [argument for argument in arguments if argument != "-u"]
-    if words[:2] not in (["-m", "http.server"], ["-m", "SimpleHTTPServer"]):
-        return None
-    root, text = folder, None
-    rest = words[2:]
-    while rest:
-        word = rest.pop(0)
-        name, separator, value = word.partition("=")
-        if name in ("-d", "--directory", "-b", "--bind", "-p", "--protocol"):
-            value = value if separator else (rest.pop(0) if rest else "")
-            root = value if name in ("-d", "--directory") else root
-        elif not word.startswith("-"):
-            text = word
-    behavior = PortBehavior(
-        root=root,
-        missing=_PYTHON_MISSING,
-        server="SimpleHTTP/0.6 Python/3",
-        lists_folders=True,
-        access_log="python",
-    )
-    return _ports(behavior, text, 8000)
 
 
 def _socat(arguments: Sequence[str], _: Environment, __: str) -> Behaviors | None:
@@ -312,7 +283,6 @@ _SERVERS: Final[Mapping[str, tuple[str, int, PortBehavior | None]]] = {
 
 SERVERS: Final[Mapping[str, Server]] = {
     **dict.fromkeys(("nc", "ncat", "netcat"), _nc),
-    **dict.fromkeys(("python", "python2", "python3"), _python),
     **dict.fromkeys(("agnhost", "agnhost-2"), _agnhost),
     "httpd": _busybox_httpd,
     "http-echo": _http_echo,

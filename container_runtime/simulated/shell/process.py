@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from mockube.apimachinery.quantity import scaled_value_or
 from mockube.container_runtime.images.programs import ImagePrograms
+from mockube.container_runtime.images.table import PortBehavior
 from mockube.container_runtime.simulated.server_contract import RunningServer
 
 from . import limits
@@ -217,6 +218,8 @@ class ProgramCall(Struct, frozen=True):
     """The seconds that the command had slept before."""
     is_reconfigured: bool = False
     """Whether the container has written files of the server's configuration."""
+    ports: Mapping[int, PortBehavior | None] | None = None
+    """On which ports it listens, and what it does there, as it says itself; None if it does not say so."""
 
 
 class Host(Struct, kw_only=True):
@@ -344,8 +347,14 @@ class Host(Struct, kw_only=True):
         """The id of a command's first process."""
         return self.pid or max((other.pid for other in self.other_processes), default=-5) + 6
 
-    def note_call(self, process: "Process", *, is_reconfigured: bool = False) -> None:
-        """Note the call of a program that may listen, whose configuration may have been written by the container."""
+    def note_call(
+        self,
+        process: "Process",
+        *,
+        is_reconfigured: bool = False,
+        ports: Mapping[int, PortBehavior | None] | None = None,
+    ) -> None:
+        """Note the call of a program that may listen, whose configuration may have been written by the container, or that says on which ports."""
         argv = tuple(process.argv)
         if len(self.calls) < limits.MAX_CALLS and all(call.argv != argv for call in self.calls):
             self.calls.append(
@@ -355,6 +364,7 @@ class Host(Struct, kw_only=True):
                     process.directory,
                     self.elapsed,
                     is_reconfigured=is_reconfigured,
+                    ports=ports,
                 )
             )
 

@@ -3,10 +3,10 @@
 import pytest
 
 from mockube.component_base.clock import SteppedClock
+from mockube.container_runtime.images.table import PortBehavior
 from mockube.container_runtime.records import Records
 from mockube.container_runtime.simulated.connections.access_logs import AccessLogs
 from mockube.container_runtime.simulated.connections.port_answers import HttpAnswer, ReceivedRequest
-from mockube.container_runtime.simulated.servers.server_programs import SERVERS
 from tests.support.images import IMAGES
 
 POD = {
@@ -72,7 +72,7 @@ def lines_of(source, clock):
             ['10.244.0.6 - - [01/Jan/2030:00:00:00 +0000] "GET /a?b HTTP/1.1" 304 -\n'],
         ),
         (
-            SERVERS["python"](["-m", "http.server"], {}, "/")[8000],
+            PortBehavior(access_log="python"),
             HttpAnswer(),
             ['10.244.0.6 - - [01/Jan/2030 00:00:00] "GET /a?b HTTP/1.1" 200 -\n'],
         ),

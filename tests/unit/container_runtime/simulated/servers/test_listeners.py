@@ -114,7 +114,7 @@ def test_script_in_an_annotation_stands_for_a_program_that_may_listen():
         (script("mkdir /www; cd /www; python3 -m http.server 81", image="python:3"), "/www"),
         (script("mkdir -p /srv/www; cd /srv && cd www && httpd -f -p 81"), "/srv/www"),
         ({"command": ["httpd", "-f", "-p", "81"], "workingDir": "/data"}, "/data"),
-        ({"command": ["python3", "-m", "http.server", "-d", "/files", "81"]}, "/files"),
+        ({"image": "python:3", "command": ["python3", "-m", "http.server", "-d", "/files", "81"]}, "/files"),
         ({"command": ["httpd", "-f", "-p", "81"]}, "/"),
     ],
 )
