@@ -1,11 +1,17 @@
-"""Let other tasks run, and wait for their results, without a clock: nothing here sleeps."""
+"""Let other tasks run, and wait for their results, without a clock of the tests."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Generator
 from types import coroutine
 
+from mockube.component_base.clock import RealClock
+
 WAIT_TIMEOUT = 60.0
 """Seconds after which a waiting test fails; a passing test never waits this long, on a busy machine either."""
+ITERATIONS = 500
+"""After so many of the loop, a condition depends on another thread or process, which needs the processor."""
+POLL_SECONDS = 0.002
+CLOCK = RealClock()
 
 
 async def yield_to_loop(iterations: int = 1) -> None:
@@ -15,10 +21,14 @@ async def yield_to_loop(iterations: int = 1) -> None:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait for a condition that another task fulfils."""
+    """Wait for a condition that another task fulfils, or another thread or process."""
     async with asyncio.timeout(WAIT_TIMEOUT):
-        while not condition():
+        for _ in range(ITERATIONS):
+            if condition():
+                return
             await _yield()
+        while not condition():
+            await CLOCK.sleep(POLL_SECONDS)
 
 
 async def next_item(iterator: AsyncIterator):
