@@ -5,7 +5,6 @@ container, so that `Sleep` costs nothing, and it must do nothing but what it yie
 """
 
 from mockube.container_runtime.images.table import HttpRoute, PortBehavior
-from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     Input,
@@ -18,6 +17,8 @@ from mockube.container_runtime.simulated.shell.process import (
     read_input,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 __all__ = [
     "Effect",

@@ -15,9 +15,9 @@ from mockube.container_runtime.streams import InputStream, ProgramStreams, Strea
 from .client_pace import CLIENT, ClientPace
 from .network.calls import NetworkCaller
 from .network.open_sockets import OPEN_SOCKETS, OpenSockets
-from .shell.filesystem import FileSystem
 from .shell.process import CommandStart, Effect, Host, Input, NetworkCall, Output, Run, Sleep, UnknownProgram
 from .shell.syntax import ShellSyntaxError
+from .shell.vfs.file_system import FileSystem
 from .work_turns import SLICE, Turn
 
 _FEW_COMMANDS = 5
@@ -287,9 +287,9 @@ def in_container(
     commands, pause = 0, _FIRST_PAUSE
     try:
         while True:
-            before = sum(each.used for each in charge.volumes) if charge is not None else 0
+            before = sum(each.inodes.used for each in charge.volumes) if charge is not None else 0
             if files is not None:
-                files.is_partial = True
+                files.unknown.is_partial = True
             try:
                 effect = execution.send(reply) if reply else next(execution)
             except StopIteration as stop:
@@ -297,8 +297,10 @@ def in_container(
                 return code
             finally:
                 if files is not None:
-                    files.is_partial = False
-                if charge is not None and (written := sum(each.used for each in charge.volumes) - before):
+                    files.unknown.is_partial = False
+                if charge is not None and (
+                    written := sum(each.inodes.used for each in charge.volumes) - before
+                ):
                     charge.charge(written)
             if isinstance(effect, Sleep):
                 commands, pause = 0, _FIRST_PAUSE

@@ -5,7 +5,7 @@ image's; or it sends requests to the pod's own server, which is not simulated.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -32,11 +32,12 @@ from .network.calls import Connect, HttpRequest, NetworkCaller, Reply, decode_ca
 from .predictions import is_closed
 from .programs.commands import host_of
 from .programs.handlers import MAX_OUTPUT, UnknownFile, ask_image, end_of_unknown
-from .shell.filesystem import FileSystem
 from .shell.invocation import run_command
 from .shell.memory import OutOfMemory
 from .shell.process import OtherProcess, UnknownProgram
 from .shell.syntax import ShellSyntaxError
+from .shell.vfs.file_system import FileSystem
+from .shell.vfs.unknown_files import UnknownFiles
 
 _URL: Final = re.compile(r"/https?:(?:/|$)")
 _MAX_ANSWERS: Final = 5
@@ -65,13 +66,13 @@ class HandlerRun(Struct, frozen=True, kw_only=True):
     """Returns what runs in the container, given its variables."""
 
 
-class _PresentFiles(FileSystem):
-    """The present files of a running container. A path that is not among them, and may be one of the image, raises `UnknownFile`."""
+class _UnknownOfRun(UnknownFiles):
+    """The unknown files of a running container. A path that has no entry, and may be one of the image, raises `UnknownFile`."""
 
-    def __init__(self, files: FileSystem, unknown_folders: tuple[str, ...]) -> None:
-        """Programs that are not simulated may write into the `unknown_folders`, but not into volumes of API objects."""
-        self.__dict__ = files.__dict__  # The same files: what the command writes is there for the container.
-        self._unknown_folders = unknown_folders
+    def __init__(self, unknown: UnknownFiles, folders: tuple[str, ...]) -> None:
+        """Programs that are not simulated may write into the `folders`, but not into volumes of API objects."""
+        self.__dict__ = unknown.__dict__  # What the command removes is removed for the container.
+        self._unknown_folders = folders
 
     def hides(self, path: str) -> bool:
         return super().hides(path) and not f"{path}/".startswith(self._unknown_folders)
@@ -79,17 +80,16 @@ class _PresentFiles(FileSystem):
     def may_exist(self, path: str) -> bool:
         if _URL.search(path):
             return False  # The pattern of a shell, as in curl http://web/?a=b; no image has such a folder.
-        in_unknown_folder = path.startswith(self._unknown_folders) and not self._is_in_volume(path)
+        in_unknown_folder = path.startswith(self._unknown_folders) and not self.is_in_volume(path)
         if self.is_partial and (in_unknown_folder or super().may_exist(path)):
             raise UnknownFile(path)
         return False
 
-    def has(self, path: str) -> bool:
-        return super().has(path) or self.may_exist(path)
+    def is_present(self, path: str) -> bool:
+        return self.may_exist(path)
 
-    def _names(self, path: str) -> Iterable[str]:
+    def check_listing(self, path: str) -> None:
         self.may_exist(f"{path.rstrip('/')}/*")
-        return super()._names(path)
 
 
 class _Output:
@@ -156,7 +156,7 @@ async def run_handler_command(
     pod, container = run.pod, run.container
     script = script_of(meta.annotations(pod))
     environment = environment_of(pod, container, run.references)
-    files = _PresentFiles(run.files, run.unknown_folders)
+    files = run.files.view(unknown=_UnknownOfRun(run.files.unknown, run.unknown_folders))
     host = host_of(run.images, pod, container, run.references, clock.now(), files=files)
     host.now, host.is_strict, host.ask_variable = clock.now, True, ask_image
     host.join(partial(run.processes, environment))

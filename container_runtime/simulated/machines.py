@@ -21,11 +21,12 @@ from .client_pace import ClientPace
 from .connections.pod_connections import PodConnections
 from .execution import InterruptiblePause, run_to_end
 from .pod_files import PodFiles
-from .shell.filesystem import FileError, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import OutOfMemory
 from .shell.process import NSENTER, UnknownProgram
 from .shell.syntax import ShellSyntaxError
+from .shell.vfs.file_entry import FileError
+from .shell.vfs.file_system import FileSystem
 from .terminal import with_terminal
 
 if TYPE_CHECKING:

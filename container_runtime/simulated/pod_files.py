@@ -43,14 +43,14 @@ from mockube.container_runtime.volume_contents import (
 from mockube.container_runtime.volume_folders import folder_path
 
 from . import predictions
-from .files.folder_file_system import FolderFileSystem
+from .files.folder_inodes import FolderInodes
 from .files.machine_folder import MachineFolder
 from .files.mounts import SHARED_MEMORY, SharedMount, file_system_of, files_of, shared_mounts, shared_volumes
 from .files.node_disks import NodeDisks
 from .files.stored_contents import BrokenContents, Contents, decode, encode
 from .files.writable import ContainerFiles, FilesOfPod, RunKey, Volumes, in_folder, mounts_of
 from .live_containers import LiveContainers
-from .node.node_files import FolderNodeFiles, NodeFiles, SystemFiles
+from .node.node_files import FolderNodeInodes, NodeInodes, SystemInodes
 from .node.root_files import root_files
 from .programs import commands as runs
 from .programs.contexts import unknown_places
@@ -59,8 +59,11 @@ from .programs.other_processes import process_entries, process_view
 from .programs.program import containers_in_namespace, note_unknown_places, pid_of
 from .run_log import RunLog
 from .shell import limits
-from .shell.filesystem import FileEntry, FileError, FileSystem, ProcessView
 from .shell.process import Host
+from .shell.vfs.file_entry import FileEntry, FileError
+from .shell.vfs.file_system import FileSystem
+from .shell.vfs.path_walk import tree_entries
+from .shell.vfs.process_views import ProcessView, show_processes
 
 
 class ReplayedRun(NamedTuple):
@@ -146,7 +149,7 @@ class PodFiles:
         files = await self._replay_up_to_now(pod, container, restarts, references)
         others = containers_in_namespace(pod, container)
         if len(others) > 1:
-            files.show_processes(await self._views_of(others, pod, container))
+            show_processes(files, await self._views_of(others, pod, container))
         return files
 
     async def _views_of(
@@ -257,7 +260,7 @@ class PodFiles:
         """Add the files that a node has from its installation."""
         volume = (OF_NODE, node)
         present = self._container_files.find_volume(volume)
-        entries = {} if present is None else dict(present.entries("/"))
+        entries = {} if present is None else dict(tree_entries(present, "/"))
         entries |= {path: FileEntry(data=data, mode=0o600) for path, data in files.items()}
         self._container_files.replace_volume(volume, entries)
 
@@ -301,7 +304,7 @@ class PodFiles:
             pod["spec"].get("nodeName") or "",
             references.disk_bytes,
             self._container_files.of_pod(key.uid),
-            (files, *(mount.files for mount in files.mounts().values())),
+            (files, *(mount.files for mount in files.mounts.by_path.values())),
         )
         replays, run_key = self._records.ensure(key.uid, _Replays), (key.container, restarts)
         has_begun = run is not None and run.restarts == restarts
@@ -347,14 +350,14 @@ class PodFiles:
         note: Callable[[LogLine], None] = lambda _: None,
     ) -> None:
         while replay.is_behind(until):
-            files.is_partial = True  # The container's command may read files of its image.
+            files.unknown.is_partial = True  # The container's command may read files of its image.
             self._is_replaying = True
             try:
                 for line in replay.advance(until):
                     note(line)
             finally:
                 self._is_replaying = False
-            files.is_partial = False
+            files.unknown.is_partial = False
             await yield_to_loop()
 
     # --- volumes of processes, which are in folders of this machine
@@ -409,8 +412,8 @@ class PodFiles:
 
     def drop(self, volume: Volume) -> None:
         files = self._container_files.drop(volume)
-        if isinstance(files, FolderFileSystem):
-            removal = asyncio.to_thread(shutil.rmtree, files.folder.path, ignore_errors=True)
+        if files is not None and isinstance(files.inodes, FolderInodes):
+            removal = asyncio.to_thread(shutil.rmtree, files.inodes.folder.path, ignore_errors=True)
             task = start(f"the removal of volume {volume[-1]}", removal)
             self._removals.add(task)
             task.add_done_callback(self._removals.discard)
@@ -431,12 +434,13 @@ class PodFiles:
         files = self._container_files.find_volume(volume)
         if files is None:
             return None
-        if isinstance(files, FolderFileSystem):
-            return await asyncio.to_thread(_encode_folder, files, self._clock.now())
+        inodes = files.inodes
+        if isinstance(inodes, FolderInodes):
+            return await asyncio.to_thread(_encode_folder, inodes, self._clock.now())
         replays = self._records.find(volume[1], _Replays)
         complete_until = (None if replays is None else replays.until) or self._clock.now()
-        entries = tuple(files.changed_entries())
-        if files.size <= _MAX_AT_ONCE:
+        entries = tuple(inodes.changes())
+        if inodes.size <= _MAX_AT_ONCE:
             return encode(entries, complete_until)
         return await asyncio.to_thread(encode, entries, complete_until)
 
@@ -463,7 +467,7 @@ class PodFiles:
         node = self._nodes.node(volume[1]) if volume[0] == OF_NODE else None
         if node is None:
             return FileSystem(root=root, on_change=on_change)
-        return NodeFiles(self._system_of(node), on_change)
+        return FileSystem(inodes=NodeInodes(self._system_of(node), on_change))
 
     def _system_of(self, node: ReadOnlyTree) -> Mapping[str, FileEntry]:
         services = self._nodes
@@ -497,9 +501,10 @@ class PodFiles:
         now, node = self._clock.monotonic(), self._nodes.node(name)
         files = self._container_files.find_volume((OF_NODE, name))
         is_old = now - self._refreshed.get(name, -2.0) > 1.0
-        if node is not None and isinstance(files, SystemFiles) and is_old:
+        inodes = None if files is None else files.inodes
+        if node is not None and isinstance(inodes, SystemInodes) and is_old:
             self._refreshed[name] = now
-            files.update_system(self._system_of(node))
+            inodes.update_system(self._system_of(node))
 
     async def _load_lasting_volumes(self, mounts: Sequence[SharedMount]) -> None:
         """Load the kept contents of volumes that outlive pods, when one is mounted for the first time. A clone gets those of its origin."""
@@ -565,19 +570,20 @@ class PodFiles:
 
 def _entries_of(files: FileSystem) -> Mapping[str, FileEntry]:
     """Return all files of a volume with their data."""
-    if isinstance(files, FolderFileSystem):
-        return files.entries_with_data(limits.MAX_FILE_BYTES)[0]
-    return dict(files.entries("/"))
+    if isinstance(files.inodes, FolderInodes):
+        return files.inodes.entries_with_data(limits.MAX_FILE_BYTES)[0]
+    return dict(tree_entries(files, "/"))
 
 
-def _encode_folder(files: FolderFileSystem, now: datetime) -> EncodedContents:
+def _encode_folder(files: FolderInodes, now: datetime) -> EncodedContents:
     entries, left_out = files.entries_with_data(limits.MAX_FILE_BYTES)
     encoded = encode(entries.items(), now)
     return EncodedContents(encoded.data, (*encoded.left_out, *left_out))
 
 
-def _in_folder(folder: MachineFolder, present: FileSystem) -> FolderFileSystem:
-    return FolderNodeFiles(folder, present) if isinstance(present, NodeFiles) else in_folder(folder, present)
+def _in_folder(folder: MachineFolder, present: FileSystem) -> FolderInodes:
+    inodes = present.inodes
+    return FolderNodeInodes(folder, inodes) if isinstance(inodes, NodeInodes) else in_folder(folder, present)
 
 
 def _own_volumes(pod: ReadOnlyTree) -> list[Volume]:

@@ -58,9 +58,9 @@ from .servers import probe_answers
 from .servers.listeners import listeners_of
 from .servers.port_conflicts import end_without_port
 from .servers.running_servers import RunningServers
-from .shell.filesystem import FileEntry
 from .shell.outside import HOST_NAME, OutsideAnswer
 from .shell.programs import installed_servers
+from .shell.vfs.file_entry import FileEntry
 
 _PATHS: Final = re.compile(r"/[\w.+-]+(?:/[\w.+-]+)*")
 _TEMPORARY: Final = "/tmp/"  # noqa: S108 - of a simulated container

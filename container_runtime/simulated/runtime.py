@@ -128,7 +128,6 @@ from .servers.live_probes import (
 from .servers.port_conflicts import failed_bind, occupied_ports, process_without_port
 from .servers.probe_answers import handled_server_on, server_of_files
 from .servers.running_servers import RunningServers
-from .shell.filesystem import FileEntry, FileSystem
 from .shell.invocation import run_command
 from .shell.memory import Memory, OutOfMemory
 from .shell.process import Host, OtherProcess, Program, Run, RunningProcess, UnknownProgram
@@ -137,6 +136,8 @@ from .shell.programs.installed_programs import LayeredPrograms
 from .shell.scheduling import KILL
 from .shell.signals import SIGNALS
 from .shell.syntax import ShellSyntaxError
+from .shell.vfs.file_entry import FileEntry
+from .shell.vfs.file_system import FileSystem
 from .terminal import with_terminal
 
 LOG: Final = logging.getLogger(__name__)
@@ -656,7 +657,9 @@ class SimulatedRuntime:
 
     def _volume_charge(self, pod: ReadOnlyTree, name: str, host: Host) -> VolumeCharge | None:
         """Return how what a command writes into volumes in memory counts as memory of its container; None without such volumes."""
-        volumes = [mount.files for mount in host.files.mounts().values() if mount.files.in_memory]
+        volumes = [
+            mount.files for mount in host.files.mounts.by_path.values() if mount.files.inodes.in_memory
+        ]
         if not volumes:
             return None
         return VolumeCharge(volumes, partial(self.loads.charge_volumes, pod, name, host.memory))
@@ -898,7 +901,7 @@ class SimulatedRuntime:
         """Write what a container uses into the file of its cgroup."""
         stats = self.container_stats(pod, name)
         size = 0 if stats is None else round(stats.memory)
-        files.put(f"{CGROUP}/memory.current", FileEntry(data=f"{size}\n".encode(), read_only=True))
+        files.inodes.put(f"{CGROUP}/memory.current", FileEntry(data=f"{size}\n".encode(), read_only=True))
 
     def _kill_container(self, pod: ReadOnlyTree, name: str) -> None:
         """End a container in which a command has used more memory than there is."""

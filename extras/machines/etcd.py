@@ -11,7 +11,6 @@ from msgspec import structs
 
 from mockube.container_runtime.etcd_snapshots import DATABASE, EtcdSnapshot, decode, encode
 from mockube.container_runtime.simulated.node.services import ServiceError, ask
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.network_programs.kubectl.connection import NOT_SIMULATED
 from mockube.container_runtime.simulated.shell.options import (
     ProgramOptions,
@@ -27,6 +26,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Sleep,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .tables import boxed_table, decimal_size
 

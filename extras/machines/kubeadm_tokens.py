@@ -9,7 +9,6 @@ from typing import Any, Final
 from mockube.apimachinery import gotext
 from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.container_runtime.simulated.node.services import ask
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.network_programs.kubectl.connection import KubectlError
 from mockube.container_runtime.simulated.shell.network_programs.kubectl.output import expand_template, to_yaml
 from mockube.container_runtime.simulated.shell.options import (
@@ -19,6 +18,7 @@ from mockube.container_runtime.simulated.shell.options import (
     parse_command_line,
 )
 from mockube.container_runtime.simulated.shell.process import Effect, Process, write_text
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .tables import table
 

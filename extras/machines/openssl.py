@@ -4,7 +4,6 @@ from collections.abc import Generator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     Input,
@@ -13,6 +12,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Run,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .certificate_text import (
     alternative_names,

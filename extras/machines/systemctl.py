@@ -8,7 +8,6 @@ import msgspec
 
 from mockube.container_runtime.node_journal import JournalEntry, JournalQuery, line_of, select, unit_name
 from mockube.container_runtime.simulated.node.services import ServiceError, ask
-from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
@@ -17,6 +16,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Run,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 from .tables import human_duration
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final
 
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.outside import OutsideAnswer
 from mockube.container_runtime.simulated.shell.process import BrokenPipe, UnknownProgram
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .values import ErrorInstance, Frame, PyClass, SourceFile, Value, with_type_names
 

@@ -7,7 +7,6 @@ from typing import Final
 
 from mockube.container_runtime.behavior import NOT_FOUND
 from mockube.container_runtime.simulated.shell import limits as shell_limits
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     Input,
@@ -16,6 +15,7 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from . import clocks, data, http_server, system
 from .interpreter import PythonInterpreter
@@ -171,7 +171,7 @@ def _is_unbuffered(process: Process, options: _Options) -> bool:
 
 def _read(process: Process, name: str) -> str:
     files, path = process.host.files, process.path(name)
-    if not files.exists(path) and files.may_exist(path):
+    if not files.exists(path) and files.unknown.may_exist(path):
         if process.host.is_strict:
             raise UnknownProgram(name)
         raise FileError("No such file or directory")

@@ -6,11 +6,11 @@ from sys import getsizeof
 from typing import Any, Final
 
 from mockube.container_runtime.simulated.shell import limits as shell_limits
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import Child, Input, Run, WaitUntil
 from mockube.container_runtime.simulated.shell.scheduling import TooManyProcesses
 from mockube.container_runtime.simulated.shell.signals import SIGNALS
 from mockube.container_runtime.simulated.shell.streams import deliver
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from . import costs, limits
 from .builtins import exit_error, read_line
@@ -72,7 +72,11 @@ class FileObject(NativeObject):
 
     def _load(self, name: str) -> bytes:
         files = self._machine.process.host.files
-        if not files.exists(self._path) and files.may_exist(self._path) and not files.is_expected(self._path):
+        if (
+            not files.exists(self._path)
+            and files.unknown.may_exist(self._path)
+            and not files.unknown.is_expected(self._path)
+        ):
             raise system_error("No such file or directory", name)
         return files.read(self._path)
 
@@ -346,7 +350,7 @@ def path_module(machine: PythonInterpreter) -> dict[str, Value]:
 
     def exists(name: str) -> bool:
         path = process.path(name)
-        return files.exists(path) or files.is_expected(path)
+        return files.exists(path) or files.unknown.is_expected(path)
 
     def is_folder(name: str) -> bool:
         path = process.path(name)

@@ -3,8 +3,9 @@
 import errno
 from typing import Final
 
-from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 from mockube.container_runtime.simulated.shell.process import Output, Process, Steps
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 NUMBERS: Final = {
     "No such file or directory": errno.ENOENT,

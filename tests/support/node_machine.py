@@ -7,11 +7,12 @@ import orjson
 from mockube.component_base.clock import SteppedClock
 from mockube.container_runtime.node_machine import NodeCredentials, ServiceFailed
 from mockube.container_runtime.simulated.network.calls import HttpRequest, Reply, decode_call, encode_reply
-from mockube.container_runtime.simulated.node.node_files import NodeFiles
+from mockube.container_runtime.simulated.node.node_files import NodeInodes
 from mockube.container_runtime.simulated.node.node_host import node_host
 from mockube.container_runtime.simulated.node.root_files import root_files
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Input, NetworkCall, Output, Sleep
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from tests.support.images import IMAGES
 
 NODE = {
@@ -45,7 +46,7 @@ class Machine:
             authority=b"CA",
             credentials=NodeCredentials(administrator=administrator),
         )
-        self.files = NodeFiles(files, lambda: self.changes.append(1))
+        self.files = FileSystem(inodes=NodeInodes(files, lambda: self.changes.append(1)))
         self.services = {"units": {"kubelet": RUNNING, "containerd": RUNNING}, **services}
         self.requests = []
         clock = SteppedClock()

@@ -12,10 +12,11 @@ from mockube.container_runtime.simulated.network.calls import (
     decode_call,
     encode_reply,
 )
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Host, Input, NetworkCall, Output, Sleep
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 RESOLVER = b"search default.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.0.0.10\noptions ndots:5\n"
 HOSTS = b"127.0.0.1\tlocalhost\n10.244.0.9\tme\n10.9.9.9\talias other # comment\n"

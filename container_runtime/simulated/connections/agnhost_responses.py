@@ -26,8 +26,8 @@ from mockube.container_runtime.simulated.network.calls import NetworkCaller
 from mockube.container_runtime.simulated.pod_files import PodFiles
 from mockube.container_runtime.simulated.servers.http_paths import route_of, sniffed_type
 from mockube.container_runtime.simulated.servers.server_programs import AgnhostPort, option
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.network_programs.agnhost_clients import log_line
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .go_client import Failed, GoClient
 from .port_answers import HttpAnswer, ReceivedRequest, placeholder_text
@@ -313,7 +313,7 @@ class AgnhostResponses:
         try:
             files = await self._files.file_system(exchange.pod, exchange.container)
             files.write(path, data, modified=now.timestamp())
-            files.change_mode(path, 0o700)
+            files.change(path, mode=0o700)
         except FileError as error:
             self._log(exchange.pod, exchange.container, f"Unable to open file for write: {error}")
             return HttpAnswer(body=marshal({"error": "Unable to open file for write"}).encode())

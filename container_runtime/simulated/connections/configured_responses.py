@@ -26,11 +26,12 @@ from mockube.container_runtime.simulated.server_contract import (
     RunningServer,
 )
 from mockube.container_runtime.simulated.shell.access import ContainerUser
-from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 from mockube.container_runtime.simulated.shell.network_programs.network import (
     ResolverSettings,
     resolver_settings_in,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from mockube.network.services import Outcome
 
 from .port_answers import HttpAnswer, ReceivedRequest
@@ -84,7 +85,7 @@ class ConfiguredResponses:
             number=server.requests,
         )
         worker = configuration.worker
-        seen = files if worker is None else files.as_user(ContainerUser(worker, worker))
+        seen = files if worker is None else files.view(user=ContainerUser(worker, worker))
         response = configuration.answer(received, _ServedFiles(seen))
         if not isinstance(response, Response):
             response = await self._run(response, pod, server, resolver_settings_in(files))

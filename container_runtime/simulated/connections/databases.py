@@ -24,8 +24,8 @@ from mockube.container_runtime.simulated.servers.redis_parameters import (
 from mockube.container_runtime.simulated.servers.redis_server import RedisServer
 from mockube.container_runtime.simulated.servers.running_servers import RunningServers
 from mockube.container_runtime.simulated.servers.server_programs import option
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.network_programs.redis_protocol import commands_in
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 from mockube.network.view import ClusterView
 
 from .port_answers import OpenPort, running_containers

@@ -18,7 +18,7 @@ from mockube.container_runtime.simulated.network.calls import (
     decode_reply,
     encode_call,
 )
-from mockube.container_runtime.simulated.shell.filesystem import FileSystem
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from mockube.network.services import Outcome
 
 from .name_lookup import find_address

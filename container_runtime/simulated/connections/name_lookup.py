@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from mockube.apimachinery.hosts import is_address
 from mockube.container_runtime.simulated.network.calls import Lookup, Reply
-from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.network_programs.network import hosts_in, resolver_settings_in
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from mockube.network.services import Outcome
 
 

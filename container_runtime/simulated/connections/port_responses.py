@@ -24,7 +24,8 @@ from mockube.container_runtime.simulated.servers.http_paths import KindOfFile, s
 from mockube.container_runtime.simulated.servers.live_probes import may_be_of_image
 from mockube.container_runtime.simulated.servers.running_servers import RunningServers
 from mockube.container_runtime.simulated.servers.server_programs import AgnhostPort
-from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from mockube.network.ingress import (
     NGINX,
     matched_path,

@@ -1,13 +1,13 @@
 """Volumes of API objects that do not exist, in pods that start because a program that is not simulated may have created them."""
 
-from collections.abc import Iterable
 from posixpath import normpath
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
-from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.process import UnknownProgram
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
+from mockube.container_runtime.simulated.shell.vfs.unknown_files import UnknownFiles
 
 from .mounts import lacks_object
 
@@ -26,27 +26,24 @@ def with_absent_objects(
         for mount in container.get("volumeMounts") or ()
         if mount["name"] in names
     )
-    return _UnknownFolders(files, folders) if folders else files
+    return files.view(unknown=_UnknownFolders(files.unknown, folders)) if folders else files
 
 
-class _UnknownFolders(FileSystem):
-    """The same files, with folders whose content nobody knows."""
+class _UnknownFolders(UnknownFiles):
+    """The same unknown files, and folders whose content nobody knows."""
 
-    def __init__(self, files: FileSystem, folders: tuple[str, ...]) -> None:
-        self.__dict__ = files.__dict__
+    def __init__(self, unknown: UnknownFiles, folders: tuple[str, ...]) -> None:
+        self.__dict__ = unknown.__dict__
         self._folders = folders
 
-    def has(self, path: str) -> bool:
-        return super().has(path) or self._is_unknown(path)
-
-    def _names(self, path: str) -> Iterable[str]:
-        names = tuple(super()._names(path))
-        if not names:
-            self._is_unknown(f"{path.rstrip('/')}/*")
-        return names
-
-    def _is_unknown(self, path: str) -> bool:
+    def is_present(self, path: str) -> bool:
         folder = next((folder for folder in self._folders if path.startswith(folder)), "")
         if folder:
             raise UnknownProgram(f"what creates the files in {folder.rstrip('/')}")
         return False
+
+    def check_listing(self, path: str) -> None:
+        found = self.mounts.find(path)
+        names = self.mounts.inodes.names(path) if found is None else found[0].files.names(found[1])
+        if not names:
+            self.is_present(f"{path.rstrip('/')}/*")

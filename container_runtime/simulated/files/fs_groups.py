@@ -7,7 +7,9 @@ from msgspec.structs import replace
 
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.simulated.shell.access import SET_GROUP
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
+from mockube.container_runtime.simulated.shell.vfs.path_walk import tree_entries
 
 _FILE: Final = 0o660
 _FOLDER: Final = 0o770 | SET_GROUP
@@ -37,13 +39,13 @@ def fs_group_of(pod: ReadOnlyTree, volume: ReadOnlyTree, persistent_volume: Read
 
 def give(files: FileSystem, folder: str, group: FsGroup) -> None:
     """Give all that is in a folder to a group."""
-    entries: Mapping[str, FileEntry] = dict(files.entries(folder))
+    entries: Mapping[str, FileEntry] = dict(tree_entries(files, folder))
     root = entries.get(folder)
     if root is None or (group.checks_root and _with_group(root, group.number) == root):
         return
     for path, entry in entries.items():
         if (changed := _with_group(entry, group.number)) != entry:
-            files.set_attributes(path, changed)
+            files.inodes.set_attributes(path, changed)
 
 
 def _with_group(entry: FileEntry, group: int) -> FileEntry:

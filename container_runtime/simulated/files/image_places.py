@@ -6,7 +6,7 @@ from posixpath import dirname, normpath
 from typing import Any, Final
 
 from mockube.container_runtime.images.table import ImageTable
-from mockube.container_runtime.simulated.shell.filesystem import ImagePlaces
+from mockube.container_runtime.simulated.shell.vfs.image_folders import ImagePlaces
 
 from .distributions import BUSYBOX, distribution_of
 from .system_files import SYSTEM_FILES

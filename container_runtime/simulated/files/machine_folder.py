@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from mockube.container_runtime.simulated.shell.filesystem import (
+from mockube.container_runtime.simulated.shell.vfs.file_entry import (
     AccessDenied,
     FileError,
     NoSpace,

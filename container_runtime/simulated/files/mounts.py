@@ -39,15 +39,12 @@ from mockube.container_runtime.images.programs import ImagePrograms, programs_of
 from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.simulated.shell.devices import DEVICES, FULL, NULL
 from mockube.container_runtime.simulated.shell.disks import SHARED_MEMORY_BYTES, SHARED_MEMORY_PATH
-from mockube.container_runtime.simulated.shell.filesystem import (
-    FileEntry,
-    FileSystem,
-    Mount,
-    WriteProtection,
-)
 from mockube.container_runtime.simulated.shell.proc_files import PATHS as PROC_PATHS
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.programs.system import sysctl_path
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
+from mockube.container_runtime.simulated.shell.vfs.mount_table import Mount, WriteProtection
 from mockube.container_runtime.simulation_values import CLUSTER_DNS
 from mockube.container_runtime.volume_contents import OF_NODE, OF_POD, OF_VOLUME, Volume
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
-from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.node_disk import NodeDisk
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 from .writable import FilesOfPod
 
@@ -36,13 +36,17 @@ class NodeDisks:
         disk.size = size
         self._pods.setdefault(disk, WeakSet()).add(pod)
         for files in file_systems:
-            if files.disk is not disk and files.capacity is None and not files.in_memory:
-                files.disk = disk
-                disk.reserved += files.used
+            if (
+                files.inodes.quota.disk is not disk
+                and files.inodes.quota.capacity is None
+                and not files.inodes.in_memory
+            ):
+                files.inodes.quota.disk = disk
+                disk.reserved += files.inodes.used
 
     def used(self, node: str) -> int:
         """Return the bytes that the containers of a node have written onto its disk."""
         files, disk = self._node_files(node), self._disks.get(node)
         usages = [] if disk is None else [pod.disk_usage() for pod in self._pods.get(disk, ())]
         used = sum(sum(usage.containers.values()) + sum(usage.volumes.values()) for usage in usages)
-        return used + (0 if files is None else files.used)
+        return used + (0 if files is None else files.inodes.used)

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
 from mockube.container_runtime.volume_contents import MAX_BYTES, EncodedContents
 
 _VERSION: Final = 1

@@ -8,7 +8,7 @@ from mockube.container_runtime.config.capabilities import DEFAULT_CAPABILITIES, 
 from mockube.container_runtime.config.environment import security_context
 from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.simulated.shell.access import ContainerUser
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
 
 from .distributions import BUSYBOX, distribution_of
 

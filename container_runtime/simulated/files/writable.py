@@ -14,10 +14,13 @@ from weakref import WeakSet, WeakValueDictionary
 
 from mockube.container_runtime.disk_usage import DiskUsage
 from mockube.container_runtime.records import Records
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem, Mount
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry, FileError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
+from mockube.container_runtime.simulated.shell.vfs.mount_table import Mount
+from mockube.container_runtime.simulated.shell.vfs.path_walk import tree_entries
 from mockube.container_runtime.volume_contents import OF_NODE, OF_POD, Volume
 
-from .folder_file_system import FolderFileSystem
+from .folder_inodes import FolderInodes
 from .fs_groups import give
 from .machine_folder import MachineFolder
 from .mounts import SharedMount
@@ -36,7 +39,7 @@ Volumes = MutableMapping[Volume, FileSystem]
 CreateVolume = Callable[[Volume, FileEntry, Callable[[], None]], FileSystem]
 """Returns the contents of a volume at first, by its root folder and what is called after each change."""
 
-InFolder = Callable[[MachineFolder, FileSystem], FolderFileSystem]
+InFolder = Callable[[MachineFolder, FileSystem], FolderInodes]
 """Returns the contents of a volume, which are not in the folder yet, as those of a folder of this machine."""
 
 
@@ -44,8 +47,8 @@ def empty_volume(_: Volume, root: FileEntry, on_change: Callable[[], None]) -> F
     return FileSystem(root=root, on_change=on_change)
 
 
-def in_folder(folder: MachineFolder, present: FileSystem) -> FolderFileSystem:
-    return FolderFileSystem(folder, present.entry("/"), present.source)
+def in_folder(folder: MachineFolder, present: FileSystem) -> FolderInodes:
+    return FolderInodes(folder, present.entry("/"), present.inodes.source)
 
 
 class RunKey(NamedTuple):
@@ -68,8 +71,10 @@ class FilesOfPod:
     def disk_usage(self) -> DiskUsage:
         """Return what the latest runs of the containers, and the volumes on the disk have."""
         latest = {name: self.runs[name, restarts] for name, restarts in sorted(self.runs)}
-        volumes = {key[2]: files.used for key, files in self.volumes.items() if not files.in_memory}
-        return DiskUsage({name: files.written for name, files in latest.items()}, volumes)
+        volumes = {
+            key[2]: files.inodes.used for key, files in self.volumes.items() if not files.inodes.in_memory
+        }
+        return DiskUsage({name: files.inodes.written for name, files in latest.items()}, volumes)
 
 
 class ContainerFiles:
@@ -126,7 +131,9 @@ class ContainerFiles:
             file_system = create(shared)
         self._in_use[key] = self.of_pod(key.uid).runs[key.container, key.restarts] = file_system
         if not is_new:
-            file_system.replace_read_only({path: entry for path, entry in files.items() if entry.read_only})
+            file_system.mounts.replace_read_only(
+                {path: entry for path, entry in files.items() if entry.read_only}
+            )
         self._drop_oldest()
         return file_system
 
@@ -141,7 +148,7 @@ class ContainerFiles:
             self._on_drop(dropped)
             if not any(other.uid == dropped.uid for other in self._in_use):
                 # What is in folders of this machine takes no memory, and processes have it.
-                files.volumes = {key: each for key, each in files.volumes.items() if each.is_folder}
+                files.volumes = {key: each for key, each in files.volumes.items() if each.inodes.is_folder}
             if not files.runs and not files.volumes:
                 self._pods.discard(files)
 
@@ -175,32 +182,32 @@ class ContainerFiles:
         self._give_to_group(uid, mounts, shared)
         return shared
 
-    def move_to_folder(self, volume: Volume, path: Path) -> tuple[FolderFileSystem, tuple[str, ...]]:
+    def move_to_folder(self, volume: Volume, path: Path) -> tuple[FolderInodes, tuple[str, ...]]:
         """Move the contents of a volume into a folder of this machine, also for the containers that have it now.
 
         Return them, and the paths of files whose data are nowhere.
         """
         volumes = self._volumes_of(volume[1], volume)
         present = volumes[volume]
-        if isinstance(present, FolderFileSystem):
-            return present, ()
+        if isinstance(present.inodes, FolderInodes):
+            return present.inodes, ()
         path.mkdir(parents=True, exist_ok=True)
-        entries = dict(present.entries("/"))
+        entries = dict(tree_entries(present, "/"))
         moved = self._in_folder(MachineFolder(path), present)
         lost = moved.fill(entries)
-        moved.capacity = present.capacity
+        moved.quota.capacity = present.inodes.quota.capacity
         moved.report_changes(partial(self._on_change, volume))
-        volumes[volume] = moved
+        volumes[volume] = in_folder = FileSystem(inodes=moved)
         for files in self._in_use.values():
-            files.replace_mounted(present, moved)
+            files.mounts.replace(present, in_folder)
         return moved, lost
 
-    def folders(self) -> Iterator[tuple[Volume, FolderFileSystem]]:
+    def folders(self) -> Iterator[tuple[Volume, FolderInodes]]:
         """Yield the volumes that are in folders of this machine."""
         for volumes in (self._lasting, *(pod.volumes for pod in self._pods)):
             for volume, files in volumes.items():
-                if isinstance(files, FolderFileSystem):
-                    yield volume, files
+                if isinstance(files.inodes, FolderInodes):
+                    yield volume, files.inodes
 
     def drop(self, volume: Volume) -> FileSystem | None:
         """Drop the contents of a deleted volume, and return them."""
@@ -208,7 +215,7 @@ class ContainerFiles:
 
     def replace_volume(self, volume: Volume, files: Mapping[str, FileEntry]) -> None:
         """Replace the contents of a volume, also in the containers that have it now."""
-        self.volume(volume, files.get("/")).replace_contents(files)
+        self.volume(volume, files.get("/")).inodes.replace_contents(files)
 
     def volume(self, volume: Volume, root: FileEntry | None = None) -> FileSystem:
         """Return the contents of a volume; one that is not in memory is created with a root folder."""
@@ -224,8 +231,8 @@ class ContainerFiles:
             return self.of_pod(uid).volumes
         if key in self._lasting:
             self._lasting.move_to_end(key)
-        while sum(files.size for files in self._lasting.values()) > MAX_LASTING_BYTES:
-            dropped = next(volume for volume, files in self._lasting.items() if files.size)
+        while sum(files.inodes.size for files in self._lasting.values()) > MAX_LASTING_BYTES:
+            dropped = next(volume for volume, files in self._lasting.items() if files.inodes.size)
             del self._lasting[dropped]
             LOG.warning(
                 "the contents of %s are dropped: simulated volumes have too many bytes", "/".join(dropped)
@@ -233,7 +240,9 @@ class ContainerFiles:
         return self._lasting
 
     def _size(self) -> int:
-        return sum(files.size for pod in self._pods for files in (*pod.runs.values(), *pod.volumes.values()))
+        return sum(
+            files.inodes.size for pod in self._pods for files in (*pod.runs.values(), *pod.volumes.values())
+        )
 
     def disk_usage(self, uid: str) -> DiskUsage | None:
         """Return what a pod uses of its node's disk; None if that is not in memory."""
@@ -258,13 +267,13 @@ def mounts_of(
         if files is None:
             root = FileEntry(mode=0o755) if mount.volume[0] == OF_NODE else mount.root
             files = volumes[mount.volume] = create(mount.volume, root, partial(on_change, mount.volume))
-        files.capacity = mount.capacity
+        files.inodes.quota.capacity = mount.capacity
         inner = mount.inner
         # A process may have put a file into the way: what is mounted is not there then.
         with suppress(FileError):
             inner = files.resolve(inner) if inner else ""
             if inner and not files.has(inner) and not mount.root.is_directory:
-                files.put(inner, mount.root)
+                files.inodes.put(inner, mount.root)
             elif inner and not files.has(inner):
                 files.make_directory(inner, parents=True, mode=mount.root.mode & 0o7777)
         mounts_by_path[mount.mount_path] = Mount(files=files, inner=inner, read_only=mount.read_only)

@@ -7,38 +7,40 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from posixpath import dirname
 from typing import Final, TypeAlias
 
-from mockube.container_runtime.simulated.files.folder_file_system import FolderFileSystem
+from mockube.container_runtime.simulated.files.folder_inodes import FolderInodes
 from mockube.container_runtime.simulated.files.machine_folder import MachineFolder
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.inodes import Inodes
 
 _REMOVED: Final = FileEntry(data=b"", file_system="removed")
 """Stands, among the changes, for a file of the system that was removed."""
 
 
-class NodeFiles(FileSystem):
+class NodeInodes(Inodes):
     """The files of one node."""
 
-    def __init__(self, system: Mapping[str, FileEntry], on_change: Callable[[], None]) -> None:
-        super().__init__(system, on_change=on_change)
-        self._system = dict(self._entries)
-        """What the system has written, by path."""
+    source = ("/dev/vda1", "ext4")
 
-    @property
-    def source(self) -> tuple[str, str]:
-        return "/dev/vda1", "ext4"
+    def __init__(self, system: Mapping[str, FileEntry], on_change: Callable[[], None]) -> None:
+        super().__init__()
+        for path, entry in system.items():
+            self.put(path, entry)
+        self.on_change, self.initial = on_change, self.used
+        self._system = dict(self.entries)
+        """What the system has written, by path."""
 
     @property
     def system(self) -> Mapping[str, FileEntry]:
         """What the system has written, by path."""
         return self._system
 
-    def changed_entries(self) -> Iterator[tuple[str, FileEntry]]:
+    def changes(self) -> Iterator[tuple[str, FileEntry]]:
         """Yield what differs from what the system has written."""
-        for path, entry in self._entries.items():
+        for path, entry in self.entries.items():
             if self._system.get(path) != entry:
                 yield path, entry
         for path in self._system:
-            if path not in self._entries:
+            if path not in self.entries:
                 yield path, _REMOVED
 
     def replace_contents(self, entries: Mapping[str, FileEntry]) -> None:
@@ -50,33 +52,33 @@ class NodeFiles(FileSystem):
 
     def update_system(self, system: Mapping[str, FileEntry]) -> None:
         """Replace what the system has written, where nobody has changed it since."""
-        unchanged = {path for path, entry in self._system.items() if self._entries.get(path) == entry}
+        unchanged = {path for path, entry in self._system.items() if self.entries.get(path) == entry}
         with _Unreported(self):
             _delete_all(self, unchanged - system.keys() - {"/"})
             for path, entry in system.items():
-                is_new = path not in self._system and path not in self._entries
-                if (is_new or path in unchanged) and self._entries.get(path) != entry:
+                is_new = path not in self._system and path not in self.entries
+                if (is_new or path in unchanged) and self.entries.get(path) != entry:
                     self.put(path, entry)
-        self._system = {**_parents(system, self._entries), **system, "/": self._system["/"]}
+        self._system = {**_parents(system, self.entries), **system, "/": self._system["/"]}
 
     def write_by_system(self, path: str, data: bytes) -> None:
         """Write a file of the system, such as a log."""
-        entry = self._entries.get(path)
+        entry = self.entries.get(path)
         if entry is None or self._system.get(path) != entry:
             return
         with _Unreported(self):
             self.put(path, FileEntry(data=data, mode=entry.mode, modified=entry.modified))
-        self._system[path] = self._entries[path]
+        self._system[path] = self.entries[path]
 
 
-class FolderNodeFiles(FolderFileSystem):
+class FolderNodeInodes(FolderInodes):
     """The files of a node in a folder of this machine, from when a process first mounts some of them.
 
     What the system writes is not compared with what is there: a process may have changed it.
     """
 
-    def __init__(self, folder: MachineFolder, present: NodeFiles) -> None:
-        super().__init__(folder, present.entry("/"), present.source)
+    def __init__(self, folder: MachineFolder, present: NodeInodes) -> None:
+        super().__init__(folder, present.entries["/"], present.source)
         self._system = dict(present.system)
 
     def update_system(self, system: Mapping[str, FileEntry]) -> None:
@@ -84,25 +86,25 @@ class FolderNodeFiles(FolderFileSystem):
         with _Unreported(self):
             _delete_all(self, self._system.keys() - system.keys())
             for path in sorted(system.keys() - self._system.keys()):
-                if path not in self._entries:
+                if path not in self.entries:
                     self.put(path, system[path])
-        self._system = {**_parents(system, self._entries), **system, "/": self._system["/"]}
+        self._system = {**_parents(system, self.entries), **system, "/": self._system["/"]}
 
     def write_by_system(self, path: str, data: bytes) -> None:
         """Write a file of the system, such as a log."""
-        entry = self._entries.get(path)
+        entry = self.entries.get(path)
         if entry is not None and path in self._system:
             with _Unreported(self):
                 self.put(path, FileEntry(data=data, mode=entry.mode, modified=entry.modified))
-            self._system[path] = self._entries[path]
+            self._system[path] = self.entries[path]
 
     def entries_with_data(self, limit: int) -> tuple[dict[str, FileEntry], tuple[str, ...]]:
-        """Return what differs from what the system has written, as `NodeFiles.changed_entries` does."""
+        """Return what differs from what the system has written, as `NodeInodes.changes` does."""
         entries, left_out = super().entries_with_data(limit)
         changes = {path: entry for path, entry in entries.items() if not self._is_of_system(path, entry)}
         return {
             **changes,
-            **{path: _REMOVED for path in self._system if path not in self._entries},
+            **{path: _REMOVED for path in self._system if path not in self.entries},
         }, left_out
 
     def _is_of_system(self, path: str, entry: FileEntry) -> bool:
@@ -120,20 +122,21 @@ class FolderNodeFiles(FolderFileSystem):
             _delete_all(self, removed)
 
 
-SystemFiles: TypeAlias = NodeFiles | FolderNodeFiles
+SystemInodes: TypeAlias = NodeInodes | FolderNodeInodes
 
 
 class _Unreported:
     """A block in which changes are not reported."""
 
-    def __init__(self, files: SystemFiles) -> None:
+    def __init__(self, files: SystemInodes) -> None:
         self._files = files
 
     def __enter__(self) -> None:
-        self._on_change, self._files._on_change = self._files._on_change, None  # noqa: SLF001 - of the same module
+        self._on_change = self._files.on_change
+        self._files.report_changes(None)
 
     def __exit__(self, *_: object) -> None:
-        self._files._on_change = self._on_change  # noqa: SLF001 - of the same module
+        self._files.report_changes(self._on_change)
 
 
 def _parts(entries: Mapping[str, FileEntry]) -> tuple[Mapping[str, FileEntry], Collection[str]]:
@@ -142,11 +145,11 @@ def _parts(entries: Mapping[str, FileEntry]) -> tuple[Mapping[str, FileEntry], C
     return {path: entry for path, entry in entries.items() if path not in removed}, removed
 
 
-def _delete_all(files: SystemFiles, paths: Iterable[str]) -> None:
+def _delete_all(files: SystemInodes, paths: Iterable[str]) -> None:
     """Delete files and empty folders, those in a folder before it."""
     for path in sorted(paths, key=len, reverse=True):
-        if path in files._entries and not any(files._names(path)):  # noqa: SLF001 - of the same module
-            files._delete(path)  # noqa: SLF001 - of the same module
+        if path in files.entries and not any(files.names(path)):
+            files.delete(path)
 
 
 def _parents(system: Mapping[str, FileEntry], entries: Mapping[str, FileEntry]) -> Mapping[str, FileEntry]:

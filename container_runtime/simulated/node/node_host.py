@@ -12,7 +12,6 @@ from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.node_processes import CONTAINERD_PID, KUBELET_PID, container_processes
 from mockube.container_runtime.simulated.files.users import identity_of
 from mockube.container_runtime.simulated.programs.other_processes import first_argv
-from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invoking import DEFAULT_PATH
 from mockube.container_runtime.simulated.shell.process import Host, OtherProcess, size_of
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
@@ -21,6 +20,7 @@ from mockube.container_runtime.simulated.shell.programs.installed_programs impor
     InstalledPrograms,
     LayeredPrograms,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 from .installed_programs import node_programs
 from .root_files import address_of, is_control_plane

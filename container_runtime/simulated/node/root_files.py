@@ -15,9 +15,9 @@ from mockube.container_runtime.etcd_snapshots import DATABASE, DEFAULT_FOLDER
 from mockube.container_runtime.node_machine import NO_CREDENTIALS, NodeCredentials
 from mockube.container_runtime.node_paths import DIRECTORY, NODE_PATHS, SOCKET
 from mockube.container_runtime.pod_log_paths import log_path, pod_folder
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry
 from mockube.container_runtime.simulated.shell.network_programs.kubectl.connection import NOT_SIMULATED
 from mockube.container_runtime.simulated.shell.network_programs.kubectl.output import to_yaml
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
 from mockube.container_runtime.simulation_values import CLUSTER_DNS
 from mockube.container_runtime.volume_paths import PODS, volume_folders
 

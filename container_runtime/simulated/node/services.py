@@ -8,7 +8,6 @@ import orjson
 
 from mockube.container_runtime.pod_log_paths import LOGS, place_of_log
 from mockube.container_runtime.simulated.network.calls import NodeRequest, decode_reply, encode_call
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     NetworkCall,
@@ -16,8 +15,11 @@ from mockube.container_runtime.simulated.shell.process import (
     Steps,
     UnknownProgram,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
+from mockube.container_runtime.simulated.shell.vfs.path_walk import tree_entries
 
-from .node_files import SystemFiles
+from .node_files import SystemInodes
 
 Answer = Generator[Effect, bytes | None, Any]
 _LOG_FOLDER: Final = "/var/log"
@@ -42,7 +44,7 @@ def ask(process: Process, service: str, arguments: Mapping[str, Any] | None = No
 def update_logs(process: Process) -> Steps:
     """Read the logs of containers before a program that may look at them: one with a path, or in a folder, of logs."""
     files = process.host.files
-    if not isinstance(files, SystemFiles):
+    if not isinstance(files.inodes, SystemInodes):
         return
     paths = [process.path(argument) for argument in process.arguments if not argument.startswith("-")]
     resolved = [*_resolved_logs(files, (*paths, process.directory))]
@@ -50,7 +52,9 @@ def update_logs(process: Process) -> Steps:
         return
     is_wanted = tuple(f"{path.rstrip('/')}/" for path in resolved)
     log_paths = [
-        path for path, _ in files.entries(LOGS) if place_of_log(path) and f"{path}/".startswith(is_wanted)
+        path
+        for path, _ in tree_entries(files, LOGS)
+        if place_of_log(path) and f"{path}/".startswith(is_wanted)
     ]
     if not log_paths:
         return
@@ -60,10 +64,10 @@ def update_logs(process: Process) -> Steps:
         return
     for path, text in texts.items():
         with suppress(FileError):  # there is no space for so many logs
-            files.write_by_system(path, text.encode("utf-8", "surrogateescape"))
+            files.inodes.write_by_system(path, text.encode("utf-8", "surrogateescape"))
 
 
-def _resolved_logs(files: SystemFiles, paths: Iterable[str]) -> Iterator[str]:
+def _resolved_logs(files: FileSystem, paths: Iterable[str]) -> Iterator[str]:
     """Yield the paths below the folder of logs without symbolic links; the program reports those that lead nowhere."""
     for path in paths:
         if path.startswith(_LOG_FOLDER):

@@ -14,7 +14,6 @@ from mockube.container_runtime.pod_script import Script, name_unknown_of, runs_s
 from mockube.container_runtime.simulated.files import mounts
 from mockube.container_runtime.simulated.files.mounts import SERVICE_ACCOUNT_PATH
 from mockube.container_runtime.simulated.files.users import group_names, identity_of, user_names
-from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import (
     Host,
@@ -26,6 +25,7 @@ from mockube.container_runtime.simulated.shell.process import (
 )
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from mockube.container_runtime.simulation_values import FAIL
 from mockube.container_runtime.start_errors import NOT_STARTED, StartError
 
@@ -171,7 +171,9 @@ def main_process(
         yield Output(2, "".join(f"{line}\n" for line in requirement.logs).encode())
         return requirement.exit_code
     failed = None if has_script else failed_start(host.files, written_paths(images, container))
-    failed = failed or (None if has_script else failed_by_capabilities(images, container, host.files.user))
+    failed = failed or (
+        None if has_script else failed_by_capabilities(images, container, host.files.rights.user)
+    )
     if failed is not None:
         yield Output(2, "".join(f"{line}\n" for line in failed.lines).encode())
         return failed.exit_code

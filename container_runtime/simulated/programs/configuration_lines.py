@@ -9,7 +9,8 @@ from mockube.apimachinery.wildcards import WildcardsTooCostly, matches_wildcards
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.container_runtime.images.options import ServerOptions
-from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 from .option_syntax import Use, mysql_options
 

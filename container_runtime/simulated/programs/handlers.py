@@ -4,7 +4,7 @@ A command is interpreted in the files that the container's own command has writt
 be known: a program is not simulated, unless such programs fail, or a file or a variable may be the image's.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache, partial
 from math import inf
 from typing import Final, NamedTuple
@@ -15,12 +15,6 @@ from msgspec.structs import replace
 from mockube.container_runtime.behavior import KILLED, NOT_FOUND, CommandResult, Timeline
 from mockube.container_runtime.images.programs import ImagePrograms
 from mockube.container_runtime.simulated.shell.access import ContainerUser
-from mockube.container_runtime.simulated.shell.filesystem import (
-    FileEntry,
-    FileSystem,
-    ImagePlaces,
-    WriteProtection,
-)
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.outside import (
     HOST_NAME,
@@ -38,6 +32,11 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
 )
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
+from mockube.container_runtime.simulated.shell.vfs.image_folders import ImagePlaces
+from mockube.container_runtime.simulated.shell.vfs.mount_table import MountTable, WriteProtection
+from mockube.container_runtime.simulated.shell.vfs.unknown_files import UnknownFiles
 from mockube.container_runtime.start_errors import StartError
 
 from . import program
@@ -100,35 +99,21 @@ class UnknownFile(UnknownProgram):
     """Nobody knows whether a file exists."""
 
 
-class _KnownFiles(FileSystem):
-    """Files of a container. A path that is not among them, and may be one of the image, raises `UnknownFile`."""
+class _UnknownOfCommand(UnknownFiles):
+    """The unknown files of a command. A path that has no entry, and may be one of the image, raises `UnknownFile`."""
 
     def __init__(
         self,
-        files: Mapping[str, FileEntry],
+        mounts: MountTable,
         command: HandlerCommand,
-        folders: tuple[str, ...] | None = None,
-        absent: Collection[str] = (),
+        folders: tuple[str, ...] | None,
+        absent: Collection[str],
     ) -> None:
-        """All files in `folders` are known, and the paths in `absent` do not exist; without `folders`, nobody knows what writes files."""
-        prefixes = tuple(f"{path.rstrip('/')}/" for path in command.outside)
-        super().__init__(
-            {path: entry for path, entry in files.items() if not f"{path}/".startswith(prefixes)},
-            is_partial=True,
-            places=command.places,
-            mounts=dict.fromkeys(command.outside, program.OUTSIDE),
-            user=command.identity,
-            protection=command.protection,
-            on_change=self._note_change,
-        )
-        self.is_changed = False
+        super().__init__(mounts, is_partial=True, places=command.places)
         self._folders = folders or ()
         self._knows_writers = folders is not None
         self._absent = absent
         self._asked_files = command.asked_files
-
-    def _note_change(self) -> None:
-        self.is_changed = True
 
     def hides(self, path: str) -> bool:
         return f"{path}/".startswith(self._folders) or super().hides(path)
@@ -144,18 +129,50 @@ class _KnownFiles(FileSystem):
 
     def _may_have(self, path: str) -> bool:
         """Return whether the image may have a path, or paths below it, or somebody may have written it."""
-        possible = None if self._places is None or not self._knows_writers else self._places.possible
+        possible = None if self.places is None or not self._knows_writers else self.places.possible
         if possible is None or f"{path}/".startswith(possible):
             return True
         return any(place.startswith(f"{path.rstrip('/')}/") for place in possible)
 
-    def has(self, path: str) -> bool:
-        return super().has(path) or self.may_exist(path)
+    def is_present(self, path: str) -> bool:
+        return self.may_exist(path)
 
-    def _names(self, path: str) -> Iterable[str]:
+    def check_listing(self, path: str) -> None:
         if not f"{path}/".startswith(self._folders) and self._may_have(path):
             raise UnknownFile(path)
-        return super()._names(path)
+
+
+class _Changes:
+    """Whether a command changes files."""
+
+    def __init__(self) -> None:
+        self.any = False
+
+    def note(self) -> None:
+        self.any = True
+
+
+def _known_files(
+    files: Mapping[str, FileEntry],
+    command: HandlerCommand,
+    changes: _Changes,
+    folders: tuple[str, ...] | None = None,
+    absent: Collection[str] = (),
+) -> FileSystem:
+    """Return the files of a container, of which some are unknown.
+
+    All files in `folders` are known, and the paths in `absent` do not exist; without `folders`, nobody knows what writes files.
+    """
+    prefixes = tuple(f"{path.rstrip('/')}/" for path in command.outside)
+    known = FileSystem(
+        {path: entry for path, entry in files.items() if not f"{path}/".startswith(prefixes)},
+        places=command.places,
+        mounts=dict.fromkeys(command.outside, program.OUTSIDE),
+        user=command.identity,
+        protection=command.protection,
+        on_change=changes.note,
+    )
+    return known.view(unknown=_UnknownOfCommand(known.mounts, command, folders, absent))
 
 
 @lru_cache(maxsize=4096)
@@ -195,8 +212,9 @@ def _outcome(
 ) -> HandlerOutcome:
     budget = AdvanceBudget()
     if main is None:
-        known = _KnownFiles(dict(command.files), command, folders)
-        return HandlerOutcome(((0.0, _run_command(command, known, budget)),), known.is_changed)
+        changes = _Changes()
+        known = _known_files(dict(command.files), command, changes, folders)
+        return HandlerOutcome(((0.0, _run_command(command, known, budget)),), changes.any)
     files = program.initial_files(main, budget)
     host, execution = program.start_invocation(main, files)
     seen: set[str] = set()
@@ -206,11 +224,12 @@ def _outcome(
         next_at = _run_until_sleep(execution, host, budget)
         if next_at is None and results:
             break
-        entries = {**dict(command.files), **dict(files.own_entries("/"))}
+        entries = {**dict(command.files), **dict(files.inodes.below("/"))}
         seen |= entries.keys()
-        known = _KnownFiles(entries, command, folders, seen)
+        changes = _Changes()
+        known = _known_files(entries, command, changes, folders, seen)
         result = _run_command(_beside(command, host), known, budget)
-        interferes |= known.is_changed
+        interferes |= changes.any
         if not results or results[-1][1] != result:
             results.append((at, result))
         if next_at is None or next_at == inf:
@@ -231,7 +250,7 @@ class UnknownOfHandler(NamedTuple):
 @lru_cache(maxsize=4096)
 def unknown_program_of_handler(command: HandlerCommand) -> UnknownOfHandler:
     host, execution = _start_command(
-        replace(command, fails_unknown=False), _KnownFiles(dict(command.files), command)
+        replace(command, fails_unknown=False), _known_files(dict(command.files), command, _Changes())
     )
     budget = AdvanceBudget()
     try:

@@ -63,7 +63,7 @@ def _call(name: str, process: Process) -> Run:
 
 def _serve(image: Image, reference: str, process: Process) -> Run:
     host = process.host
-    is_reconfigured = any(any(host.files.own_entries(path)) for path in image.configuration)
+    is_reconfigured = any(any(host.files.inodes.below(path)) for path in image.configuration)
     host.note_call(process, is_reconfigured=is_reconfigured)
     if is_daemon(image, process.argv):
         return 0

@@ -18,11 +18,14 @@ from mockube.container_runtime.pod_script import script_of
 from mockube.container_runtime.runs import NoLogs, run_of
 from mockube.container_runtime.simulated.files.process_files import OF_PROCESS_ITSELF, process_files
 from mockube.container_runtime.simulated.files.users import identity_of
-from mockube.container_runtime.simulated.shell.filesystem import PROC, FileEntry, FileSystem, ProcessView
 from mockube.container_runtime.simulated.shell.only_program import only_program
 from mockube.container_runtime.simulated.shell.outside import OutsideAnswer
 from mockube.container_runtime.simulated.shell.process import FIRST_PID, OtherProcess, RunningProcess
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
+from mockube.container_runtime.simulated.shell.vfs.mount_table import PROC
+from mockube.container_runtime.simulated.shell.vfs.process_views import ProcessView
 
 from . import program
 

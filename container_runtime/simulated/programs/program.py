@@ -49,14 +49,6 @@ from mockube.container_runtime.simulated.files.image_places import file_places
 from mockube.container_runtime.simulated.files.mounts import MESSAGE_FILE, written_folders
 from mockube.container_runtime.simulated.files.users import group_names, user_names
 from mockube.container_runtime.simulated.shell.access import ContainerUser
-from mockube.container_runtime.simulated.shell.filesystem import (
-    FileEntry,
-    FileError,
-    FileSystem,
-    ImagePlaces,
-    Mount,
-    WriteProtection,
-)
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.invoking import start_problem
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
@@ -64,9 +56,9 @@ from mockube.container_runtime.simulated.shell.node_disk import NodeDisk
 from mockube.container_runtime.simulated.shell.outside import (
     HOST_NAME,
     OutsideAnswer,
-    OutsideFiles,
     ProcessesAsked,
     ValueAsked,
+    outside_files,
 )
 from mockube.container_runtime.simulated.shell.process import (
     FIRST_PID,
@@ -89,6 +81,10 @@ from mockube.container_runtime.simulated.shell.programs.installed_servers import
 from mockube.container_runtime.simulated.shell.scheduling import ProcessScheduler
 from mockube.container_runtime.simulated.shell.signals import SIGNAL_CODE
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry, FileError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
+from mockube.container_runtime.simulated.shell.vfs.image_folders import ImagePlaces
+from mockube.container_runtime.simulated.shell.vfs.mount_table import Mount, WriteProtection
 from mockube.container_runtime.start_errors import NOT_STARTED, StartError, message_of_start
 
 from .advance_budget import AdvanceBudget
@@ -526,7 +522,7 @@ class Invocation(Struct, frozen=True, kw_only=True):
 def note_unknown_places(files: FileSystem, places: UnknownPlaces) -> None:
     """Have a read of a file that a program which is not simulated may have written raise `UnknownProgram`."""
     if places:
-        files.refuse_unknown(partial(_unknown_file, places))
+        files.unknown.refuse(partial(_unknown_file, places))
 
 
 def _unknown_file(places: UnknownPlaces, path: str) -> UnknownProgram | None:
@@ -536,7 +532,7 @@ def _unknown_file(places: UnknownPlaces, path: str) -> UnknownProgram | None:
     )
 
 
-OUTSIDE: Final = Mount(files=OutsideFiles())
+OUTSIDE: Final = Mount(files=outside_files())
 
 
 class UnknownCommand(Struct, frozen=True):
@@ -620,7 +616,7 @@ def initial_files(
             continue
         for volume, mount_path in mounts:
             content[volume] = {
-                path[len(mount_path) :]: entry for path, entry in files.own_entries(mount_path)
+                path[len(mount_path) :]: entry for path, entry in files.inodes.below(mount_path)
             }
     return invocation.file_system(_mounted_entries(content, invocation.shared_mounts), unknown)
 
@@ -636,7 +632,7 @@ def _mounted_entries(
 
 
 def _volume_files(invocation: Invocation, files: FileSystem) -> dict[str, FileEntry]:
-    return {path: entry for volume in invocation.volumes for path, entry in files.own_entries(volume)}
+    return {path: entry for volume in invocation.volumes for path, entry in files.inodes.below(volume)}
 
 
 def start_invocation(
@@ -719,7 +715,7 @@ def _computed(
     host, execution = start_invocation(invocation, files, started)
     host.calls = trace.calls
     log, meter, disk = bytearray(), CpuMeter(), NodeDisk(DISK_BYTES)
-    files.disk = disk
+    files.inodes.quota.disk = disk
     try:
         code = _run_to_end(execution, host, log, meter, budget)
     except StartError as error:
@@ -758,7 +754,7 @@ def _computed(
             handles_signals=handles_signals,
             load=load,
             changes_files=host.changes > 0,
-            is_certain=not files.guesses
+            is_certain=not files.unknown.guesses
             and disk.reserved < invocation.much
             and (not log or invocation.much == MUCH),  # A log grows, too.
         )
@@ -775,7 +771,7 @@ def _computed(
         reads_time=host.time_reads > 0,
         load=load,
         changes_files=host.changes > 0,
-        is_certain=not files.guesses and disk.reserved < invocation.much,
+        is_certain=not files.unknown.guesses and disk.reserved < invocation.much,
     )
 
 
@@ -855,7 +851,7 @@ def _leaves_files(invocation: Invocation, files: FileSystem) -> bool:
     return any(
         folders.get(path) != entry
         for volume in invocation.volumes
-        for path, entry in files.own_entries(volume)
+        for path, entry in files.inodes.below(volume)
     )
 
 

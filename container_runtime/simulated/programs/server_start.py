@@ -14,7 +14,8 @@ from mockube.container_runtime.images.table import (
     without_entrypoint,
 )
 from mockube.container_runtime.simulated.shell.access import SEARCH, WRITE, ContainerUser
-from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 _NUMBERS: Final = {
     "Operation not permitted": 1,
@@ -93,9 +94,9 @@ def failed_start(files: FileSystem, needs: Sequence[WrittenPath]) -> FailedStart
 
 def _problem(files: FileSystem, path: str) -> str:
     try:
-        if files.is_protected(f"{path}/x"):
+        if files.place(files.resolve(f"{path}/x")).read_only:
             return "Read-only file system"
-        files.require(path, WRITE | SEARCH)
+        files.rights.require(files.entry(path), WRITE | SEARCH)
     except FileError as error:
         return str(error)
     return ""

@@ -23,8 +23,9 @@ from mockube.container_runtime.images.options import (
 )
 from mockube.container_runtime.images.references import parse_reference
 from mockube.container_runtime.images.table import Image, ImageTable, Requirement, without_entrypoint
-from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 from mockube.container_runtime.simulated.shell.programs.installed_servers import kind_of, missing_server
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 from .configuration_lines import file_uses, matching_paths
 from .missing_files import may_be_absent

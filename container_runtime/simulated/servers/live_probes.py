@@ -11,7 +11,8 @@ from mockube.container_runtime.config.volumes import API_VOLUMES, volume_kind
 from mockube.container_runtime.images.table import ImageTable, PortBehavior
 from mockube.container_runtime.port_probe import PortAnswer, PortProbe, port_number
 from mockube.container_runtime.simulated.programs.contexts import concurrent_containers
-from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 from .http_paths import KindOfFile, is_of_image
 from .listeners import listeners_of

@@ -10,7 +10,6 @@ from .builtin_errors import BuiltinError, MissingFile, UsageError, invalid_numbe
 from .command_lookup import BUILTINS as LOOKUP_BUILTINS
 from .declarations import print_values
 from .directories import BUILTINS as DIRECTORY_BUILTINS
-from .filesystem import AccessDenied, FileError
 from .messages import usage
 from .parameters import ExpressionVariables
 from .process import ProgramUsageError, Run, UnknownProgram
@@ -28,6 +27,7 @@ from .state import (
     ShellExit,
 )
 from .syntax import ShellSyntaxError
+from .vfs.file_entry import AccessDenied, FileError
 
 _FEATURES: Final = frozenset(
     [
@@ -206,7 +206,7 @@ def _read_source(shell: Shell, name: str) -> str:
             if shell.is_bash:
                 raise MissingFile(f"{name}: No such file or directory")
             raise BuiltinError(f"{name}: not found")
-    if not files.exists(paths[0]) and files.may_exist(paths[0]) and process.host.is_strict:
+    if not files.exists(paths[0]) and files.unknown.may_exist(paths[0]) and process.host.is_strict:
         raise UnknownProgram(name)
     try:
         data = files.read(paths[0])

@@ -9,9 +9,9 @@ from mockube.apimachinery.gotext import int_or_none
 from . import limits
 from .access import SEARCH, ContainerUser, is_allowed
 from .devices import is_special
-from .filesystem import FileEntry, FileError
 from .messages import WordedError, message_of
 from .process import Process, Run
+from .vfs.file_entry import FileEntry, FileError
 
 _NUMBERS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "-eq": lambda left, right: left == right,
@@ -212,21 +212,21 @@ def is_file(process: Process, operator: str, path: str) -> bool:
         if operator in ("-L", "-h"):
             return files.has(absolute_path) and bool(files.link_entry(absolute_path).target)
         if not files.exists(absolute_path):
-            return operator in _OF_UNKNOWN and files.is_expected(absolute_path)
+            return operator in _OF_UNKNOWN and files.unknown.is_expected(absolute_path)
         entry = files.entry(absolute_path)
     except FileError:
         return False
     if path.endswith("/") and not entry.is_directory:
         return False
     check = _TESTS.get(operator)
-    if operator == "-w" and files.is_protected(absolute_path):
+    if operator == "-w" and files.place(files.resolve(absolute_path)).read_only:
         return False
     return check is not None and check(process, entry)
 
 
 def _has_access(process: Process, entry: FileEntry, bit: int) -> bool:
     host = process.host
-    identity = ContainerUser(host.user, host.group, host.other_groups, host.files.user.capabilities)
+    identity = ContainerUser(host.user, host.group, host.other_groups, host.files.rights.user.capabilities)
     if entry.is_guess or (bit == SEARCH and entry.is_directory and identity.has("DAC_OVERRIDE")):
         return True
     return is_allowed(identity, entry.user, entry.group, entry.mode, bit)

@@ -5,6 +5,7 @@ from posixpath import join
 from typing import Final
 
 from . import limits
+from .access import SEARCH
 from .builtin_errors import BuiltinError
 from .process import Run
 from .state import Shell
@@ -28,11 +29,11 @@ def _change_directory(shell: Shell, argv: Sequence[str]) -> Run:
     target, prints = _cd_target(shell, name, prints=prints)
     files = shell.process.host.files
     is_possible = files.exists(target) and files.entry(target).is_directory
-    if is_possible and not files.may_enter(target):
+    if is_possible and not files.rights.may(files.entry(target), SEARCH):
         raise BuiltinError(
             f"can't cd to {name}", is_mild=True, bash=f"{name}: Permission denied", bash_code=1
         )
-    if not is_possible and not (not files.exists(target) and files.may_exist(target)):
+    if not is_possible and not (not files.exists(target) and files.unknown.may_exist(target)):
         words = "Not a directory" if files.exists(target) else "No such file or directory"
         message = f"{name}: {words}" if shell.is_bash else f"can't cd to {name}"
         raise BuiltinError(message, 1 if shell.is_bash else 2, is_mild=True)

@@ -4,10 +4,11 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from .filesystem import MAX_PATH, FileError
 from .patterns import Pieces, parse_pattern
 from .process import CommandStart, Effect, Process, count_work
 from .separators import BLANK, OTHER, mark_separators
+from .vfs.file_entry import FileError
+from .vfs.path_walk import MAX_PATH
 
 _FILES_PER_COMMAND: Final = 50
 _FIELDS_PER_COMMAND: Final = 200

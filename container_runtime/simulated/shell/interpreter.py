@@ -10,7 +10,6 @@ from .command_traits import is_checked, part_name, reader_of_file
 from .compound_commands import CompoundCommands
 from .conditional import evaluate_condition
 from .conditions import BadCondition
-from .filesystem import FileError
 from .messages import message_of
 from .process import (
     BrokenPipe,
@@ -52,6 +51,7 @@ from .syntax import (
     SimpleCommand,
 )
 from .variables import ReadOnlyVariable, ShellVariable
+from .vfs.file_entry import FileError
 
 _DRAIN_SECONDS: Final = 1.0
 

@@ -12,7 +12,6 @@ from mockube.container_runtime.start_errors import StartError
 from . import limits, parser
 from .builtin_errors import BuiltinError
 from .builtins import set_option
-from .filesystem import FileError, NoSuchFile
 from .interpreter import Interpreter
 from .invoking import NOT_EXECUTABLE, CommandNotFound, find_program, start_problem
 from .messages import message_of
@@ -22,6 +21,7 @@ from .state import OPTION_LETTERS, ShellExit
 from .streams import container_descriptors, deliver, read_line
 from .thread_turns import in_turns
 from .variables import ShellVariable
+from .vfs.file_entry import FileError, NoSuchFile
 
 _INTERRUPTED: Final = 130
 """The status of a command that SIGINT ends."""
@@ -206,7 +206,7 @@ def _report_unreadable(process: Process, name: str, error: FileError) -> Run:
 
 def _read_script(process: Process, name: str) -> str:
     files, path = process.host.files, process.path(name)
-    if not files.exists(path) and files.may_exist(path):
+    if not files.exists(path) and files.unknown.may_exist(path):
         if process.host.is_strict:
             raise UnknownProgram(name)
         raise NoSuchFile

@@ -11,9 +11,10 @@ from mockube.container_runtime.images.programs import ImagePrograms
 from mockube.container_runtime.start_errors import is_a_directory, no_such_file, not_executable, not_in_path
 
 from . import limits
-from .filesystem import FileSystem, NameTooLong
 from .messages import WordedError
 from .process import Process, Program, UnknownProgram
+from .vfs.file_entry import NameTooLong
+from .vfs.file_system import FileSystem
 
 NOT_EXECUTABLE: Final = 126
 MAX_SHEBANG: Final = 256
@@ -113,19 +114,19 @@ def is_absent(process: Process, name: str) -> bool:
         return True
     if installed is None or name in installed.names:
         return False
-    if name.startswith("-") and not files.is_mounted(process.path(name)):
+    if name.startswith("-") and not files.unknown.is_mounted(process.path(name)):
         return True  # An option for a program that is not there.
     if "/" not in name:
         folders = (process.environment.get("PATH") or DEFAULT_PATH).split(":")
         paths = [process.path(join(folder or ".", name)) for folder in folders]
-        if any(files.is_mounted(path) or files.knows(path) for path in paths):
+        if any(files.unknown.is_mounted(path) or files.knows(path) for path in paths):
             return False
         return installed.has(name) is False
     path = files.resolve(process.path(name))
-    if files.is_mounted(path) or files.knows(path):
+    if files.unknown.is_mounted(path) or files.knows(path):
         return False
     folder, _, short_name = path.rpartition("/")
-    return installed.has(short_name) is False if folder in _FOLDERS else not files.may_exist(path)
+    return installed.has(short_name) is False if folder in _FOLDERS else not files.unknown.may_exist(path)
 
 
 def _is_hidden(process: Process, name: str) -> bool:
@@ -135,11 +136,11 @@ def _is_hidden(process: Process, name: str) -> bool:
         path = files.resolve(process.path(name))
         folder, _, short_name = path.rpartition("/")
         paths = next((each for each in _folders(installed, short_name) if folder in each), (folder,))
-        return any(map(files.hides, paths)) and not any(
+        return any(map(files.unknown.hides, paths)) and not any(
             _has_file(files, f"{each}/{short_name}") for each in paths
         )
     folders = [*_folders(installed, name)]
-    if not folders or not all(any(map(files.hides, paths)) for paths in folders):
+    if not folders or not all(any(map(files.unknown.hides, paths)) for paths in folders):
         return False
     searched = (process.environment.get("PATH") or DEFAULT_PATH).split(":")
     return not any(_has_file(files, process.path(join(folder or ".", name))) for folder in searched)
@@ -147,7 +148,7 @@ def _is_hidden(process: Process, name: str) -> bool:
 
 def _has_file(files: FileSystem, path: str) -> bool:
     """Return whether a path has a file of a volume or with content; an empty one stands for a program of the image, which may be elsewhere."""
-    return files.knows(path) and (files.hides(path) or bool(files.entry(path).size))
+    return files.knows(path) and (files.unknown.hides(path) or bool(files.entry(path).size))
 
 
 def _folders(installed: ImagePrograms | None, name: str) -> Iterator[tuple[str, ...]]:

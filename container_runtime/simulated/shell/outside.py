@@ -1,13 +1,10 @@
 """What a command asks for and a container alone does not answer: the network, values of API objects, files that others write."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
-from .filesystem import FileEntry, FileSystem
-
-if TYPE_CHECKING:
-    from .filesystem import _Place
-
+from .vfs.file_system import FileSystem
+from .vfs.inodes import Inodes
+from .vfs.mount_table import MountTable
 
 HOST_NAME: Final = "the host name"
 
@@ -28,21 +25,17 @@ class ProcessesAsked(OutsideAnswer):
     """It asks for the processes that run beside it."""
 
 
-class OutsideFiles(FileSystem):
-    """The files of a volume that others may write: each use of them raises `OutsideAnswer`."""
+class _OutsideMounts(MountTable):
+    """The mounts of files that others may write: each use of a path raises `OutsideAnswer`."""
 
-    def _place(self, path: str) -> "_Place":
-        _raise(path)
+    def __init__(self) -> None:
+        super().__init__(Inodes(), {})
+        self.has_mounts = True
 
-    def _lookup(self, path: str) -> FileEntry | None:
-        _raise(path)
-
-    def _find_entry(self, path: str) -> FileEntry:
-        _raise(path)
-
-    def _names(self, path: str) -> Iterable[str]:
-        _raise(path)
+    def find(self, path: str) -> NoReturn:
+        raise OutsideAnswer(path)
 
 
-def _raise(path: str) -> NoReturn:
-    raise OutsideAnswer(path)
+def outside_files() -> FileSystem:
+    """Return the files of a volume that others may write: each use of them raises `OutsideAnswer`."""
+    return FileSystem().view(mounts=_OutsideMounts())

@@ -16,10 +16,10 @@ from mockube.container_runtime.simulated.server_contract import RunningServer
 
 from . import limits
 from .access import DEFAULT_UMASK
-from .filesystem import FileSystem
 from .gnu_messages import gnu_words
 from .memory import Memory
 from .messages import WordedError
+from .vfs.file_system import FileSystem
 
 
 class Output(Struct, frozen=True):

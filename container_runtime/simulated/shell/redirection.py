@@ -6,7 +6,6 @@ from typing import Final
 from msgspec import Struct
 
 from .devices import DEVICE_BYTES, FULL, NULL, descriptor_number, read_device
-from .filesystem import FileError, NoSuchFile
 from .process import DescriptorStream, Process
 from .streams import (
     BadDescriptor,
@@ -18,6 +17,7 @@ from .streams import (
     TextStream,
 )
 from .syntax import ShellSyntaxError
+from .vfs.file_entry import FileError, NoSuchFile
 
 _MISSING_IN_DASH: Final = {"open": "No such file", "create": "Directory nonexistent"}
 _MISSING_IN_BUSYBOX: Final = {"open": "no such file", "create": "nonexistent directory"}

@@ -7,7 +7,6 @@ from typing import Final
 from . import builtins, declarations, jobs, limits, reading
 from .assignments import assign, declare_word, expand_assignment
 from .builtin_errors import BuiltinError, MissingFile, UsageError
-from .filesystem import FileError
 from .invoking import NOT_EXECUTABLE, CommandNotFound, find_program, note_unknown
 from .messages import message_of, usage
 from .network_programs.bash_connections import is_connection, open_connection
@@ -29,6 +28,7 @@ from .state import ExpansionError, FunctionReturn, Shell, ShellExit
 from .streams import BadDescriptor, deliver
 from .syntax import Assignment, Redirect, ShellSyntaxError, SimpleCommand
 from .variables import ReadOnlyVariable
+from .vfs.file_entry import FileError
 from .words import expand_text, expand_words
 
 _SYNTAX_ERROR: Final = "Syntax error: "

@@ -8,7 +8,6 @@ from weakref import ReferenceType, ref
 from mockube.container_runtime.simulated.network import open_sockets
 
 from . import limits
-from .filesystem import FileEntry, FileError, NoSpace, NoSuchFile
 from .messages import message_of, usage
 from .process import (
     COMMAND_NANOSECONDS,
@@ -34,6 +33,7 @@ from .process import (
     pass_work,
     slices,
 )
+from .vfs.file_entry import FileEntry, FileError, NoSpace, NoSuchFile
 
 _LARGE: Final = 4096
 """The size from which on zeros are written without memory for them."""
@@ -229,7 +229,7 @@ class FileStream:
         yield from count_work(len(entry.data or b""), _BYTES_PER_COMMAND)  # which is copied
         self._host.changes += 1
         if self._appends or self._offset == size:
-            free_bytes = files.free_bytes(self._path)
+            free_bytes = files.place(files.resolve(self._path)).files.inodes.free()
             part = data[:free_bytes]
             if len(part) >= _LARGE and part.count(0) == len(part):
                 files.write(self._path, b"", zeros=len(part), append=True, modified=modified)
@@ -248,7 +248,13 @@ class FileStream:
         """Write zeros until the disk is full."""
         files = self._host.files
         modified = self._host.now_running(is_shown=True).timestamp()
-        files.write(self._path, b"", zeros=files.free_bytes(self._path), append=True, modified=modified)
+        files.write(
+            self._path,
+            b"",
+            zeros=files.place(files.resolve(self._path)).files.inodes.free(),
+            append=True,
+            modified=modified,
+        )
         self._host.changes += 1
 
 

@@ -12,7 +12,6 @@ from typing import Final
 
 from mockube.container_runtime.simulated.programs.configuration_lines import matching_paths
 from mockube.container_runtime.simulated.server_contract import RunningServer, ServedConfiguration
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import (
     Process,
     Run,
@@ -22,6 +21,8 @@ from mockube.container_runtime.simulated.shell.process import (
     write_text,
 )
 from mockube.container_runtime.simulated.shell.programs.installed_servers import server_of
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
+from mockube.container_runtime.simulated.shell.vfs.path_walk import tree_entries
 from mockube.extras.servers.configuration_files import NUMBERS, open_log, read_file, worker_of, write_to_log
 
 from .answering import answer
@@ -263,7 +264,7 @@ class _Httpd:
             )
             yield from self._log("core:error", f"AH00100: httpd: could not log pid to file {pid_file}")
             return 1
-        user = self._process.host.files.user
+        user = self._process.host.files.rights.user
         if not user.user and not (user.has("SETGID") and user.has("SETUID")):
             group = "(1)Operation not permitted: AH02156: setgid: unable to set group id to Group 33"
             yield from self._log("unixd:alert", group)
@@ -303,7 +304,7 @@ class _Httpd:
             for section in host.sections:
                 overrides = [each.lower() for each in section.last("allowoverride") or ("none",)]
                 if section.kind == "directory" and section.path and overrides != ["none"]:
-                    paths = (path for path, _ in files.entries(section.path.rstrip("/") or "/"))
+                    paths = (path for path, _ in tree_entries(files, section.path.rstrip("/") or "/"))
                     yield from (f"{path} of httpd" for path in paths if basename(path) == ".htaccess")
 
     def _log(self, module: str, text: str) -> Steps:

@@ -14,7 +14,6 @@ from typing import Final
 from mockube.container_runtime.simulated.programs.configuration_lines import matching_paths
 from mockube.container_runtime.simulated.server_contract import RunningServer, ServedConfiguration
 from mockube.container_runtime.simulated.shell.access import WRITE
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.network_programs import network
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
@@ -27,6 +26,7 @@ from mockube.container_runtime.simulated.shell.process import (
     write_text,
 )
 from mockube.container_runtime.simulated.shell.programs.installed_servers import server_of
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 from mockube.extras.servers.configuration_files import NUMBERS, open_log, read_file, worker_of, write_to_log
 
 from .answering import answer
@@ -250,7 +250,7 @@ class _Nginx:
 
     def _own_temporary_folders(self, configuration: Configuration) -> None:
         """Raise an error where nginx may not give its temporary folders to its workers."""
-        user = self._process.host.files.user
+        user = self._process.host.files.rights.user
         if configuration.user != "root" and not user.user and not user.has("CHOWN"):
             raise ConfigurationError(
                 'chown("/var/cache/nginx/client_temp", 101) failed (1: Operation not permitted)'
@@ -388,8 +388,8 @@ def _ipv6(process: Process) -> Iterator[str]:
         yield f"{path} is not a file or does not exist"
         return
     try:
-        is_protected = files.is_protected(path) or files.entry(path).read_only
-        files.require(path, WRITE)
+        is_protected = files.place(files.resolve(path)).read_only or files.entry(path).read_only
+        files.rights.require(files.entry(path), WRITE)
     except FileError:
         is_protected = True
     if is_protected:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Host, Input, Output, RepeatedIteration, Sleep
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 FILES = {
     "a.txt": "one\ntwo\nthree\n",

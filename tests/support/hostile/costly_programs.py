@@ -10,12 +10,13 @@ from mockube.apimachinery.randomness import SeededRandom
 from mockube.component_base.interpreter_memory import THRESHOLD
 from mockube.container_runtime.simulated.client_pace import ClientPace
 from mockube.container_runtime.simulated.execution import run_to_end
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.memory import Memory, OutOfMemory
 from mockube.container_runtime.simulated.shell.process import Host, UnknownProgram
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.syntax import ShellSyntaxError
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from tests.support.event_loop import yield_to_loop
 from tests.support.hostile.loop_time import measuring_callbacks
 from tests.support.instant_clock import InstantClock

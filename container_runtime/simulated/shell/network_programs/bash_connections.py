@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from mockube.container_runtime.simulated.network.calls import Connect
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import Effect, Process, Steps, UnknownProgram
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from . import network
 

@@ -8,7 +8,6 @@ from collections.abc import Generator
 from typing import Final
 
 from mockube.container_runtime.simulated.network.calls import ServeNames
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     Process,
@@ -17,6 +16,7 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 from mockube.network.corefile import MAX_BYTES, Corefile, CorefileError, parse
 
 from . import network

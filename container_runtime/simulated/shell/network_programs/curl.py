@@ -8,7 +8,6 @@ from urllib.parse import urlencode, urlsplit
 from mockube.apimachinery.gotext import int_or_none
 from mockube.container_runtime.simulated.network.calls import HttpRequest, Reply
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import (
     ProgramOptions,
     simulated_options,
@@ -23,6 +22,7 @@ from mockube.container_runtime.simulated.shell.process import (
     read_input,
 )
 from mockube.container_runtime.simulated.shell.redirection import open_output
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .curl_reports import OPTIONS, Transfer, conversation, write_out
 from .network import call, resolve, wait_for_failure

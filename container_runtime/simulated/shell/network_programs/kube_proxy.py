@@ -10,8 +10,8 @@ import orjson
 
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import Process, Run, Sleep
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 _VERSION: Final = "kubeproxy.config.k8s.io/v1alpha1"
 _KIND: Final = "KubeProxyConfiguration"

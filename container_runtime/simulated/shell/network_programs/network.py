@@ -17,7 +17,6 @@ from mockube.container_runtime.simulated.network.calls import (
     encode_call,
 )
 from mockube.container_runtime.simulated.network.open_sockets import close_socket
-from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
     NetworkCall,
@@ -29,6 +28,8 @@ from mockube.container_runtime.simulated.shell.process import (
 from mockube.container_runtime.simulated.shell.process import (
     Steps as Wait,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 Steps = Generator[Effect, bytes | None, "Reply"]
 QUERY_SECONDS: Final = 5.0

@@ -7,7 +7,6 @@ from typing import Final
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.hosts import join_host_port
 from mockube.container_runtime.simulated.network.calls import HttpRequest, Reply
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import (
     ProgramOptions,
     simulated_options,
@@ -20,6 +19,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Sleep,
 )
 from mockube.container_runtime.simulated.shell.redirection import open_output
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from . import network
 from .urls import Url, parse_url

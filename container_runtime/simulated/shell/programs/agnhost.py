@@ -11,7 +11,6 @@ from typing import Final
 from mockube.apimachinery import gotext
 from mockube.apimachinery.durations import DurationError, parse_duration
 from mockube.apimachinery.gotext import int_or_none
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.container_runtime.simulated.shell.network_programs.agnhost_clients import (
     connect,
     log_line,
@@ -27,6 +26,8 @@ from mockube.container_runtime.simulated.shell.process import (
     listening,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry, FileError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 FOREVER: Final = float("inf")
 _NEW_FILE: Final = b"mount-tester new file\n"
@@ -242,14 +243,16 @@ def _write_new(mode: int) -> Callable[[Process, str], str]:
         is_new = not files.exists(absolute_path)
         files.write(absolute_path, _NEW_FILE, modified=process.host.now_running(is_shown=True).timestamp())
         if is_new:
-            files.change_mode(absolute_path, mode)
+            files.change(absolute_path, mode=mode)
         return _show_content(process, path)
 
     return run
 
 
 def _show_file_system(process: Process, path: str) -> str:
-    kind = process.host.files.file_system(process.path(path)) or _FILE_SYSTEM
+    absolute_path, files = process.path(path), process.host.files
+    files.entry(absolute_path)
+    kind = files.mounts.file_system_type(absolute_path) or _FILE_SYSTEM
     return f"mount type of {gotext.quote(path)}: {kind}\n"
 
 

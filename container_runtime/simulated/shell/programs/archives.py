@@ -11,7 +11,6 @@ from typing import Final
 from msgspec import Struct, field
 
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.container_runtime.simulated.shell.options import parse_options
 from mockube.container_runtime.simulated.shell.patterns import pattern_of
 from mockube.container_runtime.simulated.shell.process import (
@@ -26,6 +25,8 @@ from mockube.container_runtime.simulated.shell.process import (
     slices,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry, FileError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 from .files import modification_time
 from .inputs import BLOCK, Data, read_files
@@ -288,7 +289,7 @@ def _extract_member(
             return 0
         files.make_directory(path.rpartition("/")[0] or "/", parents=True)
         files.write(path, content.read(), modified=float(member.mtime))
-        files.change_mode(path, member.mode & 0o7777)
+        files.change(path, mode=member.mode & 0o7777)
     process.host.changes += 1
     return 0
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockube.apimachinery.regexp.errors import RegexpError
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.invocation import run_program
 from mockube.container_runtime.simulated.shell.invoking import CommandNotFound
 from mockube.container_runtime.simulated.shell.options import parse_options
@@ -23,6 +22,7 @@ from mockube.container_runtime.simulated.shell.process import (
 )
 from mockube.container_runtime.simulated.shell.regular_expressions import BadRegularExpression
 from mockube.container_runtime.simulated.shell.streams import TextStream
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .awk_lexer import AwkError, AwkNode, unescape
 from .awk_machine import AwkExit, AwkMachine, NextFile, NextRecord

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.posix_matches import find_matches
 from mockube.container_runtime.simulated.shell.process import Process
 from mockube.container_runtime.simulated.shell.regular_expressions import extended_expression
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .awk_lexer import AwkError
 from .awk_values import AwkValue, InputText, to_number, to_text

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import Process
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .awk_lexer import AwkError, AwkNode
 from .awk_parser import AwkProgram

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.devices import DEVICES, NULL, ZERO, is_special, read_device
-from mockube.container_runtime.simulated.shell.filesystem import FileError, NoSpace
 from mockube.container_runtime.simulated.shell.options import parse_options
 from mockube.container_runtime.simulated.shell.process import (
     Effect,
@@ -24,6 +23,7 @@ from mockube.container_runtime.simulated.shell.process import (
 )
 from mockube.container_runtime.simulated.shell.redirection import open_output
 from mockube.container_runtime.simulated.shell.streams import is_read_by_program
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError, NoSpace
 
 from .endless_reads import copies_for_ever
 from .files import modification_time
@@ -193,7 +193,13 @@ def _write(process: Process, copy: _Copy, content: _Block) -> Generator[Effect, 
         before if not {"conv=notrunc", "oflag=append"}.isdisjoint(copy.flags) else before.part(0, start)
     )
     open_output(process, copy.target, appends=True)
-    part = content.part(0, min(content.size, max(files.free_bytes(path) + before_part.size - start, 0)))
+    part = content.part(
+        0,
+        min(
+            content.size,
+            max(files.place(files.resolve(path)).files.inodes.free() + before_part.size - start, 0),
+        ),
+    )
     if start and not content.size and start > before_part.size:
         files.write(
             path,

@@ -5,7 +5,6 @@ from difflib import SequenceMatcher
 from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
@@ -16,6 +15,7 @@ from mockube.container_runtime.simulated.shell.process import (
     slices,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .inputs import LINES_AT_ONCE, InputFile, Inputs, Lines, read_files, split_lines, write_lines
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import parse_options
 from mockube.container_runtime.simulated.shell.process import (
     Process,
@@ -16,6 +15,7 @@ from mockube.container_runtime.simulated.shell.process import (
     write_text,
 )
 from mockube.container_runtime.simulated.shell.streams import ContainerStream
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 _DIRECTIVE: Final = re.compile(r"%([-_0^]?)([0-9]?)([A-Za-z%])")
 _ZONE: Final = re.compile(r"(?:Z|UTC|GMT|[+-]00:?00)$")
@@ -64,7 +64,7 @@ def format_time(when: datetime, format_text: str) -> str:
 
 def _refuse_to_set(process: Process) -> None:
     """Raise what date says that sets the clock, which is that of the node."""
-    if process.host.files.user.has("SYS_TIME"):
+    if process.host.files.rights.user.has("SYS_TIME"):
         raise UnknownProgram("date -s")
     raise ProgramUsageError("can't set date: Operation not permitted")
 

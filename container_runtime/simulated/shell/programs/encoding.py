@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Final, Protocol
 
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import parse_options
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
@@ -23,6 +22,7 @@ from mockube.container_runtime.simulated.shell.process import (
     slices,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .inputs import LINES_AT_ONCE, number_of, read_all, read_files, split_lines
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.invocation import run_program
 from mockube.container_runtime.simulated.shell.invoking import CommandNotFound
 from mockube.container_runtime.simulated.shell.options import parse_options
@@ -16,6 +15,7 @@ from mockube.container_runtime.simulated.shell.process import (
     ProgramUsageError,
     Run,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 _NAMESPACES: Final = {
     "target": "t", "mount": "m", "uts": "u", "ipc": "i", "net": "n", "pid": "p", "cgroup": "C", "user": "U", "all": "a", "root": "r", "wd": "w",
@@ -49,8 +49,8 @@ def chroot(process: Process) -> Run:
         raise ProgramUsageError(
             f"cannot change root directory to '{directory}': Operation not permitted", _FAILED
         )
-    mount = files.mounts().get(path)
-    is_node = mount is not None and not mount.inner and mount.files.source != files.source
+    mount = files.mounts.by_path.get(path)
+    is_node = mount is not None and not mount.inner and mount.files.inodes.source != files.inodes.source
     if is_node and mount is not None and mount.read_only:
         raise ProgramUsageError(
             f"a root that is mounted read-only, as {directory}, is not simulated", _FAILED

@@ -6,13 +6,6 @@ from posixpath import basename, dirname, join, normpath, relpath
 from typing import Final
 
 from mockube.container_runtime.simulated.shell.devices import is_endless, is_special, read_device
-from mockube.container_runtime.simulated.shell.filesystem import (
-    AccessDenied,
-    FileEntry,
-    FileError,
-    NoSpace,
-    NoSuchFile,
-)
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
@@ -29,6 +22,13 @@ from mockube.container_runtime.simulated.shell.process import (
 )
 from mockube.container_runtime.simulated.shell.redirection import open_output
 from mockube.container_runtime.simulated.shell.streams import FileStream, is_read_by_program
+from mockube.container_runtime.simulated.shell.vfs.file_entry import (
+    AccessDenied,
+    FileEntry,
+    FileError,
+    NoSpace,
+    NoSuchFile,
+)
 
 from .dates import parse_stamp, parse_time_text
 from .endless_reads import copies_for_ever
@@ -378,7 +378,7 @@ def _copy_file(
 ) -> None:
     files = process.host.files
     is_new = not files.has(target)
-    if entry.is_unkept and not files.keeps_data(target):
+    if entry.is_unkept and not files.place(files.resolve(target)).files.inodes.is_folder:
         files.write(target, b"", zeros=entry.zeros, modified=modified)
         files.change(target, is_unkept=True)
         return

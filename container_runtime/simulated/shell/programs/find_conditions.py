@@ -7,7 +7,6 @@ from typing import Final
 from msgspec import Struct
 
 from mockube.apimachinery.regexp.matcher import contains_match
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry
 from mockube.container_runtime.simulated.shell.patterns import pattern_of
 from mockube.container_runtime.simulated.shell.process import Process, ProgramUsageError
 from mockube.container_runtime.simulated.shell.regular_expressions import (
@@ -15,6 +14,7 @@ from mockube.container_runtime.simulated.shell.regular_expressions import (
     basic_expression,
     extended_expression,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
 
 from .modes import parse_mode
 

@@ -5,7 +5,6 @@ from typing import Final
 
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
     Effect,
@@ -16,6 +15,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Run,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from . import find_conditions
 from .find_conditions import FoundFile
@@ -321,7 +321,7 @@ def _find_below(finder: _Finder, test: _Test, name: str) -> Run:
         yield from test(finder, item)
         if finder.is_pruned:
             pruned.append(path)
-        elif not files.may_list(path):
+        elif not files.rights.may_list(path):
             yield finder.process.error(f"{shown_name}: Permission denied")
             finder.code = 1
     return 0

@@ -5,7 +5,6 @@ from typing import Final, NamedTuple, TypeVar
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.devices import NULL, descriptor_number, read_device
-from mockube.container_runtime.simulated.shell.filesystem import FileError, NoSuchFile
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
     DescriptorStream,
@@ -19,6 +18,7 @@ from mockube.container_runtime.simulated.shell.process import (
     slices,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError, NoSuchFile
 
 from .endless_reads import before_read
 

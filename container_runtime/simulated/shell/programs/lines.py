@@ -6,7 +6,6 @@ from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.devices import DEVICE_BYTES, ZERO
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
@@ -27,6 +26,7 @@ from mockube.container_runtime.simulated.shell.process import (
     write_text,
 )
 from mockube.container_runtime.simulated.shell.redirection import open_output
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .inputs import (
     BLOCK,

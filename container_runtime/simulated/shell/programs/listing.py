@@ -8,7 +8,6 @@ from posixpath import basename, dirname, join
 from typing import Final, TypeAlias
 
 from mockube.container_runtime.simulated.shell.disks import is_below, mounted_disks
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
@@ -21,6 +20,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Steps,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry, FileError
 
 from .files import modification_time
 from .inputs import FILES_AT_ONCE, walk
@@ -258,7 +258,7 @@ def disk_usage(process: Process) -> Run:
         for number, child in enumerate(reversed((yield from walk(process, path))), start=1):
             if not number % FILES_AT_ONCE:
                 yield CommandStart()
-            if not files.may_list(child):
+            if not files.rights.may_list(child):
                 yield process.error(f"can't open '{name}{child.removeprefix(path)}': Permission denied")
                 code = 1
             entry = files.link_entry(child)

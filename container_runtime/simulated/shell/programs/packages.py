@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry
 from mockube.container_runtime.simulated.shell.invoking import PROGRAM_DATA
 from mockube.container_runtime.simulated.shell.process import (
     Process,
@@ -18,6 +17,7 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
 
 PACKAGES: Final[Mapping[str, str]] = {
     "bash": "bash", "bind-tools": "dig nslookup host nsupdate", "bind-utils": "dig nslookup host nsupdate",
@@ -54,7 +54,7 @@ def _install(process: Process, packages: Sequence[str]) -> None:
             raise UnknownProgram(f"{process.name}: the package {package}")
     for package in packages:
         for program in PACKAGES[package.partition("=")[0]].split():
-            process.host.files.put(f"{_FOLDER}/{program}", FileEntry(data=PROGRAM_DATA, mode=0o755))
+            process.host.files.inodes.put(f"{_FOLDER}/{program}", FileEntry(data=PROGRAM_DATA, mode=0o755))
 
 
 def _missing(packages: Sequence[str]) -> list[str]:
@@ -77,7 +77,7 @@ def apt(process: Process) -> Run:
         yield from _report_permissions(process, command)
         return _FAILED
     if command == "update":
-        files.put(_LISTS, FileEntry(data=b""))
+        files.inodes.put(_LISTS, FileEntry(data=b""))
         yield write_text("Hit:1 http://deb.debian.org/debian stable InRelease\nReading package lists...\n")
     elif command == "install":
         yield write_text(

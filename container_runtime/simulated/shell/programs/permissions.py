@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from posixpath import basename, dirname, join
 from typing import Final
 
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import parse_options
 from mockube.container_runtime.simulated.shell.process import (
     CommandStart,
@@ -15,6 +14,7 @@ from mockube.container_runtime.simulated.shell.process import (
     Steps,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .files import creation_problem, for_each_file, modification_time, plain_problem
 from .inputs import FILES_AT_ONCE, walk

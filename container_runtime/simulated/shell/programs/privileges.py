@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv4Network
 from typing import Final
 
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import (
     Output,
     Process,
@@ -13,6 +12,7 @@ from mockube.container_runtime.simulated.shell.process import (
     UnknownProgram,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 _NET_ADMIN: Final = 12
 """The bit of the capability that changes interfaces need."""

@@ -10,7 +10,6 @@ from msgspec import Struct, field
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.apimachinery.regexp.matcher import check, contains_match_of
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileError, FileSystem, IsFolder
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.posix_matches import SearchSteps, find_matches
 from mockube.container_runtime.simulated.shell.process import (
@@ -32,6 +31,8 @@ from mockube.container_runtime.simulated.shell.regular_expressions import (
     extended_expression,
     literal_expression,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError, IsFolder
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 from . import inputs
 

@@ -6,9 +6,9 @@ from copy import copy
 
 from mockube.apimachinery.regexp.errors import RegexpError
 from mockube.container_runtime.simulated.shell.devices import is_special
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.process import Effect, Process, Run, Steps, decoded, write_text
 from mockube.container_runtime.simulated.shell.regular_expressions import BadRegularExpression
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .inputs import read_files, read_operand
 from .sed_editor import SedEditor, SedOptions

@@ -4,7 +4,6 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.posix_matches import (
     SCANNED_PER_COMMAND,
     SearchSteps,
@@ -19,6 +18,7 @@ from mockube.container_runtime.simulated.shell.process import (
     count_work,
     write_text,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .sed_script import LineAddress, SedCommand, SedError, SedSubstitution
 

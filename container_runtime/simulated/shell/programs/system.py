@@ -7,7 +7,6 @@ from typing import Final
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.conditions import test
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.invoking import CommandNotFound, find_program, program_path
 from mockube.container_runtime.simulated.shell.options import ProgramOptions, parse_options
 from mockube.container_runtime.simulated.shell.proc_files import mount_lines
@@ -24,6 +23,7 @@ from mockube.container_runtime.simulated.shell.process import (
     write_text,
 )
 from mockube.container_runtime.simulated.shell.streams import is_read_by_program
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .durations import seconds_of
 from .expressions import expr
@@ -103,7 +103,7 @@ def hostname(process: Process) -> Run:
     options = parse_options(process.arguments, "sifdIF:")
     host = process.host
     if options.arguments or "F" in options:
-        if not host.files.user.has("SYS_ADMIN") or "F" in options:
+        if not host.files.rights.user.has("SYS_ADMIN") or "F" in options:
             raise ProgramUsageError("sethostname: Operation not permitted")
         host.hostname = options.arguments[0][:64]
         return 0

@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.memory import Memory
 from mockube.container_runtime.simulated.shell.process import (
@@ -14,6 +13,8 @@ from mockube.container_runtime.simulated.shell.process import (
     Sleep,
 )
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 NAME = "/scripts/app.py"
 MAX_COMMANDS = 3_000

@@ -4,8 +4,8 @@ from math import inf
 
 import pytest
 
-from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.process import Host, Output, Process, Sleep, UnknownProgram
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from mockube.extras.python import http_server
 from mockube.extras.python.program import python, python2
 from tests.support.shell_scripts import NOW

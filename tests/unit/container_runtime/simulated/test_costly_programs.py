@@ -13,9 +13,9 @@ from mockube.container_runtime.simulated.client_pace import ClientPace
 from mockube.container_runtime.simulated.execution import run_to_end
 from mockube.container_runtime.simulated.programs.program import ANY_YEAR, CommandContext, program_of
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry
 from mockube.container_runtime.simulated.shell.memory import OutOfMemory
 from mockube.container_runtime.simulated.shell.process import CommandStart
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
 from mockube.container_runtime.simulated.work_turns import next_turn
 from mockube.container_runtime.streams import StreamsClosed
 from tests.support.container_runtimes import ClientStreams

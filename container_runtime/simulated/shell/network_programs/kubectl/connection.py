@@ -9,10 +9,10 @@ from msgspec import Struct
 from mockube.apimachinery.gotext import int_or_none
 from mockube.apimachinery.yaml_decode import load
 from mockube.apimachinery.yaml_scalars import YamlError
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.network_programs.urls import parse_url
 from mockube.container_runtime.simulated.shell.options import ProgramOptions
 from mockube.container_runtime.simulated.shell.process import Process, UnknownProgram
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 ACCOUNT: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 NOT_SIMULATED: Final = b"# This certificate or key is not simulated."

@@ -9,9 +9,9 @@ from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.apimachinery.yaml_decode import load_all
 from mockube.apimachinery.yaml_scalars import YamlError
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileError
 from mockube.container_runtime.simulated.shell.options import ProgramOptions
 from mockube.container_runtime.simulated.shell.process import Process, UnknownProgram, read_input
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileError
 
 from .client import Work
 from .connection import KubectlError
@@ -45,7 +45,7 @@ def _read(process: Process, name: str) -> Work[list[tuple[str, bytes]]]:
         return [("STDIN", bytes(data))]
     files, path = process.host.files, process.path(name)
     try:
-        if not files.exists(path) and not files.may_exist(path):
+        if not files.exists(path) and not files.unknown.may_exist(path):
             raise KubectlError(f'error: the path "{name}" does not exist')
         if not files.entry(path).is_directory:
             return [(name, files.read(path))]

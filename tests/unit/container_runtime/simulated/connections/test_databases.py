@@ -16,7 +16,8 @@ from mockube.container_runtime.simulated.network.calls import (
     decode_call,
     encode_reply,
 )
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from tests.support.images import IMAGES
 
 RESOLVER = FileEntry(data=b"search n.svc.cluster.local\nnameserver 10.0.0.10\noptions ndots:5\n")

@@ -21,10 +21,10 @@ from mockube.container_runtime.simulated.connections.program_sockets import (
 )
 from mockube.container_runtime.simulated.execution import run_to_end
 from mockube.container_runtime.simulated.network.calls import HttpRequest, Open, decode_call, encode_reply
-from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Host
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from mockube.container_runtime.streams import InputStream
 from tests.support.event_loop import until
 

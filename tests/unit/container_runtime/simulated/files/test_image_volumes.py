@@ -4,7 +4,7 @@ import pytest
 
 from mockube.container_runtime.config.environment import References
 from mockube.container_runtime.simulated.files.mounts import file_system_of, shared_mounts
-from mockube.container_runtime.simulated.shell.filesystem import NoSuchFile, ReadOnly
+from mockube.container_runtime.simulated.shell.vfs.file_entry import NoSuchFile, ReadOnly
 from tests.support.images import IMAGES
 
 

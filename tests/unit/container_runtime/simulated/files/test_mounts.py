@@ -10,7 +10,7 @@ from mockube.container_runtime.config.volumes import config_error
 from mockube.container_runtime.images.table import ImageTable
 from mockube.container_runtime.simulated.files import image_places
 from mockube.container_runtime.simulated.files.mounts import files_of
-from mockube.container_runtime.simulated.shell.filesystem import FileSystem
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from tests.support.images import IMAGES
 
 REFERENCES = References(config_maps={"m": {"data": {"a": "1", "b": "2"}}}, tokens={("", 3600): "token"})

@@ -7,7 +7,8 @@ import pytest
 
 from mockube.apimachinery.randomness import SeededRandom
 from mockube.container_runtime.simulated.files.stored_contents import BrokenContents, decode, encode
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from mockube.container_runtime.volume_contents import MAX_BYTES
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -63,7 +64,7 @@ def test_contents_that_grow_without_a_limit_are_refused():
 def test_changes_are_reported_but_for_a_replacement():
     changes = []
     files = FileSystem(on_change=lambda: changes.append(1))
-    files.replace_contents(FILES)
+    files.inodes.replace_contents(FILES)
     assert not changes
     files.write("/x", b"")
     assert changes == [1]

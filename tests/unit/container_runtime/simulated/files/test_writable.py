@@ -104,10 +104,10 @@ def test_sub_path_is_a_folder_of_the_volume():
 def test_expansion_of_a_claim_gives_room():
     store, tree = ContainerFiles(Records()), pod("persistentVolumeClaim")
     files = files_in(store, tree)
-    assert files.free_bytes("/data/x") == 1 << 20
+    assert files.place("/data/x").files.inodes.free() == 1 << 20
     larger = {**CLAIM, "status": {"capacity": {"storage": "2Mi"}}}
     files_in(store, tree, objects=references(larger))
-    assert files.free_bytes("/data/x") == 2 << 20
+    assert files.place("/data/x").files.inodes.free() == 2 << 20
 
 
 def test_volumes_that_are_created_anew_are_other_ones():

@@ -3,9 +3,10 @@
 import pytest
 
 from mockube.container_runtime.simulated.files.machine_folder import MachineFolder
-from mockube.container_runtime.simulated.node.node_files import FolderNodeFiles, NodeFiles
+from mockube.container_runtime.simulated.node.node_files import FolderNodeInodes, NodeInodes
 from mockube.container_runtime.simulated.node.root_files import os_release, root_files
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from tests.support.node_machine import NODE, SERVER
 
 POD = {
@@ -38,11 +39,11 @@ def changes():
 
 @pytest.fixture
 def files(changes):
-    return NodeFiles(system(), lambda: changes.append(1))
+    return FileSystem(inodes=NodeInodes(system(), lambda: changes.append(1)))
 
 
 def kept(files):
-    return {path for path, _ in files.changed_entries()}
+    return {path for path, _ in files.inodes.changes()}
 
 
 def test_files_of_the_system_are_no_changes(files, changes):
@@ -54,8 +55,8 @@ def test_changes_and_removals_are_kept(files, changes):
     files.write("/etc/kubernetes/manifests/web.yaml", b"kind: Pod")
     files.remove("/etc/hosts")
     assert kept(files) == {"/etc/kubernetes/manifests/web.yaml", "/etc/hosts"}
-    restored = NodeFiles(system(), lambda: None)
-    restored.replace_contents(dict(files.changed_entries()))
+    restored = FileSystem(inodes=NodeInodes(system(), lambda: None))
+    restored.inodes.replace_contents(dict(files.inodes.changes()))
     assert restored.read("/etc/kubernetes/manifests/web.yaml") == b"kind: Pod"
     assert not restored.exists("/etc/hosts")
     assert restored.exists("/etc/hostname")
@@ -65,22 +66,22 @@ def test_changes_and_removals_are_kept(files, changes):
 def test_update_of_the_system_keeps_what_users_have_changed(files, changes):
     files.write("/etc/hosts", b"mine\n")
     written = len(changes)
-    files.update_system(system(POD, server="https://other:6443"))
+    files.inodes.update_system(system(POD, server="https://other:6443"))
     assert files.read("/etc/hosts") == b"mine\n"
     assert b"https://other:6443" in files.read("/etc/kubernetes/kubelet.conf")
     assert files.exists("/var/log/containers/web_default_c-abc.log")
     assert files.exists("/data")
     assert len(changes) == written
-    files.update_system(system())
+    files.inodes.update_system(system())
     assert not files.exists("/var/log/pods/default_web_u1/c/1.log")
 
 
 def test_log_of_the_system_is_no_change(files):
-    files.update_system(system(POD))
-    files.write_by_system("/var/log/pods/default_web_u1/c/1.log", b"line\n")
+    files.inodes.update_system(system(POD))
+    files.inodes.write_by_system("/var/log/pods/default_web_u1/c/1.log", b"line\n")
     assert files.read("/var/log/containers/web_default_c-abc.log") == b"line\n"
     assert kept(files) == set()
-    files.update_system(system(POD))
+    files.inodes.update_system(system(POD))
     assert kept(files) == set()
 
 
@@ -134,47 +135,47 @@ def test_kubelet_and_node_name_the_name_server_of_the_cluster():
 
 
 def test_file_without_an_owner_stays(files):
-    files.put("/root/mine", FileEntry(data=b"x"))
-    files.update_system(system())
+    files.inodes.put("/root/mine", FileEntry(data=b"x"))
+    files.inodes.update_system(system())
     assert files.read("/root/mine") == b"x"
 
 
 @pytest.fixture
 def in_folder(files, tmp_path):
     """The files after a process has mounted some of them."""
-    moved = FolderNodeFiles(MachineFolder(tmp_path), files)
-    moved.fill(dict(files.entries("/")))
-    return moved
+    moved = FolderNodeInodes(MachineFolder(tmp_path), files.inodes)
+    moved.fill(files.inodes.entries)
+    return FileSystem(inodes=moved)
 
 
 def test_node_whose_files_a_process_mounts_has_its_disk(files, in_folder):
-    assert in_folder.source == files.source
+    assert in_folder.inodes.source == files.inodes.source
     assert in_folder.read("/etc/hostname") == b"node-1\n"
 
 
 def test_system_writes_where_a_process_mounts_files_of_the_node(in_folder):
     reported = []
-    in_folder.report_changes(lambda: reported.append(1))
-    in_folder.update_system(system(POD))
+    in_folder.inodes.on_change = lambda: reported.append(1)
+    in_folder.inodes.update_system(system(POD))
     log = "/var/log/pods/default_web_u1/c/1.log"
-    in_folder.write_by_system(log, b"a line\n")
-    in_folder.write_by_system("/srv/x", b"no file of the system")
+    in_folder.inodes.write_by_system(log, b"a line\n")
+    in_folder.inodes.write_by_system("/srv/x", b"no file of the system")
     assert (in_folder.read(log), in_folder.exists("/srv/x"), reported) == (b"a line\n", False, [])
     in_folder.write("/etc/hosts", b"changed")
-    in_folder.update_system(system())
+    in_folder.inodes.update_system(system())
     assert (in_folder.exists(log), in_folder.read("/etc/hosts")) == (False, b"changed")
 
 
 def test_only_changes_are_kept_where_a_process_mounts_files_of_the_node(in_folder):
-    in_folder.update_system(system(POD))
-    in_folder.write_by_system("/var/log/pods/default_web_u1/c/1.log", b"a line\n")
+    in_folder.inodes.update_system(system(POD))
+    in_folder.inodes.write_by_system("/var/log/pods/default_web_u1/c/1.log", b"a line\n")
     in_folder.write("/srv/x", b"written by a process")
     in_folder.remove("/etc/hosts")
-    kept, left_out = in_folder.entries_with_data(1 << 20)
+    kept, left_out = in_folder.inodes.entries_with_data(1 << 20)
     assert ({*kept}, left_out) == ({"/srv/x", "/etc/hosts"}, ())
     in_folder.remove("/srv/x")
     in_folder.remove("/etc/hostname")
-    in_folder.replace_contents(kept)
+    in_folder.inodes.replace_contents(kept)
     assert (in_folder.read("/srv/x"), in_folder.read("/etc/hostname")) == (
         b"written by a process",
         b"node-1\n",

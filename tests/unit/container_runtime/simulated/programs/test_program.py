@@ -12,8 +12,8 @@ from mockube.container_runtime.simulated.programs.program import (
     program_of,
     start_invocation,
 )
-from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.process import CommandStart
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from tests.support.images import IMAGES
 
 LOG_GENERATOR = """
@@ -275,7 +275,7 @@ def test_every_user_writes_the_message_of_a_container(path):
 
 @pytest.mark.parametrize(("path", "may_exist"), [("/proc/1/status", True), ("/proc/12/status", False)])
 def test_only_the_first_process_may_have_files_that_are_not_computed(path, may_exist):
-    assert FileSystem({}, is_partial=True).may_exist(path) is may_exist
+    assert FileSystem({}, is_partial=True).unknown.may_exist(path) is may_exist
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from mockube.container_runtime.port_probe import PortProbe
 from mockube.container_runtime.simulated.servers.listeners import listeners_of
 from mockube.container_runtime.simulated.servers.live_probes import answer_from_files, fields_of_actions
 from mockube.container_runtime.simulated.servers.probe_answers import predicted_answer
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from tests.support.images import IMAGES
 
 

@@ -4,11 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Host, Output, Sleep, UnknownProgram
 from mockube.container_runtime.simulated.shell.programs.agnhost import FOREVER
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 FILES = {
     "/v": FileEntry(mode=0o777, file_system="tmpfs"),

@@ -5,13 +5,13 @@ import pytest
 from mockube.container_runtime.simulated.files.users import identity_of
 from mockube.container_runtime.simulated.programs.server_start import failed_by_capabilities
 from mockube.container_runtime.simulated.shell.access import READ, ContainerUser, is_allowed
-from mockube.container_runtime.simulated.shell.filesystem import (
+from mockube.container_runtime.simulated.shell.vfs.file_entry import (
     AccessDenied,
     FileEntry,
-    FileSystem,
     NoSuchFile,
     OperationNotPermitted,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from tests.support.images import IMAGES
 
 
@@ -77,7 +77,7 @@ def test_owners_and_modes():
 
 
 def test_files_as_another_user_sees_them():
-    worker = files_of(ContainerUser()).as_user(ContainerUser(101, 101))
+    worker = files_of(ContainerUser()).view(user=ContainerUser(101, 101))
     with pytest.raises(AccessDenied):
         worker.read("/own")
     assert files_of(ContainerUser()).read("/own") == b"own"

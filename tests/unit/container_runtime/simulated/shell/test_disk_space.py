@@ -4,10 +4,12 @@ from contextlib import nullcontext
 
 import pytest
 
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem, Mount
 from mockube.container_runtime.simulated.shell.memory import Memory, OutOfMemory
 from mockube.container_runtime.simulated.shell.process import Host
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
+from mockube.container_runtime.simulated.shell.vfs.mount_table import Mount
 from tests.support.shell_scripts import NOW, run
 
 MIB = 1 << 20
@@ -29,7 +31,7 @@ def test_large_file_of_zeros_takes_no_memory():
     output, errors, code, volume = script(text, capacity=None)
     assert output == "5242880000\n5000\t/m/x\n"
     assert errors.startswith("5000+0 records in\n5000+0 records out\n5242880000 bytes (4.9GB) copied")
-    assert (code, volume.used, volume.size) == (0, 5000 * MIB, 0)
+    assert (code, volume.inodes.used, volume.inodes.size) == (0, 5000 * MIB, 0)
 
 
 @pytest.mark.parametrize(
@@ -47,13 +49,13 @@ def test_full_volume_refuses_writes(text, words):
     _, errors, code, volume = script(text)
     assert errors.splitlines()[0] == words
     assert code == 1
-    assert volume.used <= 10 * MIB
+    assert volume.inodes.used <= 10 * MIB
 
 
 def test_dd_fills_what_is_left():
     output, errors, _, volume = script("dd if=/dev/zero of=/m/x bs=3M count=5; df -k /m | tail -1")
     assert errors.splitlines()[1:] == ["4+0 records in", "3+0 records out"]
-    assert volume.used == 10 * MIB
+    assert volume.inodes.used == 10 * MIB
     assert output.split() == ["/dev/sdb", "10240", "10240", "0", "100%", "/m"]
 
 
@@ -64,14 +66,14 @@ def test_removed_file_gives_its_space_back():
 def test_sparse_file_takes_no_space():
     text = "truncate -s 10G /m/x; stat -c '%s %b' /m/x; truncate -s -1K /m/x; truncate -s +1 /m/x; stat -c %s /m/x"
     output, errors, code, volume = script(text)
-    assert (output, errors, code, volume.used) == ("10737418240 0\n10737417217\n", "", 0, 0)
+    assert (output, errors, code, volume.inodes.used) == ("10737418240 0\n10737417217\n", "", 0, 0)
 
 
 def test_copies_and_moves_of_zeros_stay_zeros():
     output, _, code, volume = script(
         "head -c 3M /dev/zero > /m/x; cp /m/x /m/y; mv /m/y /m/z; stat -c %s /m/z"
     )
-    assert (output, code, volume.size) == ("3145728\n", 0, 0)
+    assert (output, code, volume.inodes.size) == ("3145728\n", 0, 0)
 
 
 def test_data_and_zeros_are_read_in_order():
@@ -102,7 +104,7 @@ def test_large_file_that_is_not_kept_takes_the_space_that_it_has():
         "yes: write error: No space left on device",
         "cat: can't open '/m/x': File too large",
     ]
-    assert (code, volume.used) == (0, 4)
+    assert (code, volume.inodes.used) == (0, 4)
 
 
 @pytest.mark.parametrize(("size", "is_killed"), [("100M", True), ("1M", False), ("20M", False)])

@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.posix_matches import STEPS_PER_COMMAND, SearchSteps
 from mockube.container_runtime.simulated.shell.process import Host, Output
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 
 
 def expr(words):

@@ -4,13 +4,13 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.process import Host, UnknownProgram, write_text
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
 from mockube.container_runtime.simulated.shell.programs.installed_programs import (
     InstalledPrograms,
     LayeredPrograms,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from tests.support.shell_scripts import NOW, run
 
 MODULE = """

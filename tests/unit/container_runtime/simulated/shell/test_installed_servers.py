@@ -4,12 +4,12 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from mockube.container_runtime.simulated.shell.filesystem import FileSystem
 from mockube.container_runtime.simulated.shell.process import Host
 from mockube.container_runtime.simulated.shell.programs import installed_servers
 from mockube.container_runtime.simulated.shell.programs.installed_servers import (
     server_kinds,
 )
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from tests.support.shell_scripts import NOW, run
 
 MODULE = """

@@ -4,9 +4,10 @@ import pytest
 
 from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.simulated.shell.access import ContainerUser
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem, NoSuchFile
 from mockube.container_runtime.simulated.shell.process import Host
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry, NoSuchFile
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from tests.support.images import IMAGES
 from tests.support.shell_scripts import NOW, run
 
@@ -118,10 +119,10 @@ def test_new_files_belong_to_the_user_and_to_the_group_of_a_folder_that_sets_it(
 
 def test_supplementary_group_has_the_rights_of_its_group():
     host = container(others=(2000,))
-    host.files.put("/box/of-group", FileEntry(data=b"g\n", mode=0o640, group=2000))
+    host.files.inodes.put("/box/of-group", FileEntry(data=b"g\n", mode=0o640, group=2000))
     assert script("cat /box/of-group", host)[0] == "g\n"
     other = container()
-    other.files.put("/box/of-group", FileEntry(data=b"g\n", mode=0o640, group=2000))
+    other.files.inodes.put("/box/of-group", FileEntry(data=b"g\n", mode=0o640, group=2000))
     assert script("cat /box/of-group", other)[2] == 1
 
 

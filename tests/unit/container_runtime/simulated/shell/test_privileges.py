@@ -2,9 +2,10 @@
 
 import pytest
 
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem
 from mockube.container_runtime.simulated.shell.process import Host, UnknownProgram
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from tests.support.shell_scripts import NOW, run
 
 

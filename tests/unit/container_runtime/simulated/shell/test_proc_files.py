@@ -2,9 +2,11 @@
 
 from datetime import timedelta
 
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileSystem, Mount
 from mockube.container_runtime.simulated.shell.process import Host, NodeSize, OtherProcess
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
+from mockube.container_runtime.simulated.shell.vfs.mount_table import Mount
 from tests.support.shell_scripts import NOW, run
 
 

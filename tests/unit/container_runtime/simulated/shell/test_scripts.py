@@ -6,10 +6,11 @@ import pytest
 
 from mockube.container_runtime.images.programs import programs_of_image
 from mockube.container_runtime.simulated.shell import limits
-from mockube.container_runtime.simulated.shell.filesystem import FileEntry, FileError, FileSystem
 from mockube.container_runtime.simulated.shell.invocation import run_command
 from mockube.container_runtime.simulated.shell.process import Host, Output, UnknownProgram
 from mockube.container_runtime.simulated.shell.programs.all_programs import PROGRAMS
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry, FileError
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
 from tests.support import shell_scripts
 from tests.support.images import IMAGES
 from tests.support.shell_scripts import NOW
@@ -271,7 +272,7 @@ def test_mount_lists_file_systems():
 
 def test_sysctl_prints_the_parameters_of_the_pod():
     host = container()
-    host.files.put("/proc/sys/kernel/shm_rmid_forced", FileEntry(data=b"1\n", read_only=True))
+    host.files.inodes.put("/proc/sys/kernel/shm_rmid_forced", FileEntry(data=b"1\n", read_only=True))
     result = run("sysctl", "kernel.shm_rmid_forced", "kernel.other", host=host)
     assert result[:3] == (
         "kernel.shm_rmid_forced = 1\n",
@@ -344,7 +345,7 @@ def test_tail_waits_for_a_file_that_it_follows_by_name(image, command, output, e
 )
 def test_hostname_has_the_domain_of_the_hosts_file(hosts, command, output):
     host = container()
-    host.files.put("/etc/hosts", FileEntry(data=hosts.encode()))
+    host.files.inodes.put("/etc/hosts", FileEntry(data=hosts.encode()))
     assert script(command, host=host)[0] == output
 
 

@@ -4,17 +4,13 @@ import os
 
 import pytest
 
-from mockube.container_runtime.simulated.files.folder_file_system import MAX_READ_AT_ONCE, FolderFileSystem
+from mockube.container_runtime.simulated.files.folder_inodes import MAX_READ_AT_ONCE, FolderInodes
 from mockube.container_runtime.simulated.files.machine_folder import MachineFolder
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.access import ContainerUser
-from mockube.container_runtime.simulated.shell.filesystem import (
-    FileEntry,
-    FileError,
-    FileSystem,
-    Mount,
-    NoSpace,
-)
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry, FileError, NoSpace
+from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
+from mockube.container_runtime.simulated.shell.vfs.mount_table import Mount
 
 
 @pytest.fixture
@@ -26,7 +22,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def volume(folder):
-    return FolderFileSystem(MachineFolder(folder), FileEntry(mode=0o777))
+    return FileSystem(inodes=FolderInodes(MachineFolder(folder), FileEntry(mode=0o777)))
 
 
 @pytest.fixture
@@ -75,15 +71,15 @@ def test_link_out_of_the_folder_is_one_in_the_container(files, folder, target):
         lambda volume: volume.write("/out/new", b"x"),
         lambda volume: volume.write("/out/secret", b"x"),
         lambda volume: volume.change("/out/secret", mode=0o777),
-        lambda volume: volume.folder.read("/out/secret", 10),
-        lambda volume: volume.folder.read("/file", 10),
-        lambda volume: volume.folder.write("/file", b"x", 0),
-        lambda volume: volume.folder.write("/out/secret", b"x", 0, append=True),
-        lambda volume: volume.folder.names("/out"),
-        lambda volume: volume.folder.remove("/out/secret"),
-        lambda volume: volume.folder.rename("/out/secret", "/stolen"),
-        lambda volume: volume.folder.make_directory("/out/new"),
-        lambda volume: volume.folder.change("/out/secret", user=0, group=0, mode=0o777, modified=1.0),
+        lambda volume: volume.inodes.folder.read("/out/secret", 10),
+        lambda volume: volume.inodes.folder.read("/file", 10),
+        lambda volume: volume.inodes.folder.write("/file", b"x", 0),
+        lambda volume: volume.inodes.folder.write("/out/secret", b"x", 0, append=True),
+        lambda volume: volume.inodes.folder.names("/out"),
+        lambda volume: volume.inodes.folder.remove("/out/secret"),
+        lambda volume: volume.inodes.folder.rename("/out/secret", "/stolen"),
+        lambda volume: volume.inodes.folder.make_directory("/out/new"),
+        lambda volume: volume.inodes.folder.change("/out/secret", user=0, group=0, mode=0o777, modified=1.0),
     ],
 )
 def test_folder_that_a_process_replaces_by_a_link_leads_nowhere(volume, folder, action):
@@ -126,7 +122,7 @@ def test_file_of_a_gigabyte_is_never_in_memory(files, volume, folder):
     assert files.entry("/data/huge").size == 1 << 30
     with pytest.raises(FileError, match="File too large"):
         files.read("/data/huge")
-    kept, left_out = volume.entries_with_data(limits.MAX_FILE_BYTES)
+    kept, left_out = volume.inodes.entries_with_data(limits.MAX_FILE_BYTES)
     assert (left_out, [*kept]) == (("/huge",), ["/"])
     assert files.rename("/data/huge", "/data/other")
     files.write("/data/other", b"")
@@ -148,9 +144,9 @@ def test_owner_and_mode_are_kept_where_the_kernel_allows_them_not(volume, folder
 
 
 def test_volume_of_a_claim_has_its_size(files, volume, folder):
-    volume.capacity = 1000
+    volume.inodes.quota.capacity = 1000
     (folder / "f").write_bytes(bytes(900))
-    assert files.free_bytes("/data/f") == 100
+    assert files.place("/data/f").files.inodes.free() == 100
     with pytest.raises(NoSpace):
         files.write("/data/g", bytes(101))
     files.write("/data/g", bytes(100))
@@ -159,7 +155,7 @@ def test_volume_of_a_claim_has_its_size(files, volume, folder):
 def test_kept_contents_replace_all_files(volume, folder):
     (folder / "d").mkdir()
     (folder / "d/f").write_text("old")
-    volume.replace_contents({"/": FileEntry(mode=0o777), "/n": FileEntry(data=b"new")})
+    volume.inodes.replace_contents({"/": FileEntry(mode=0o777), "/n": FileEntry(data=b"new")})
     assert [each.name for each in folder.iterdir()] == ["n"]
 
 
@@ -173,10 +169,10 @@ def test_folder_that_was_removed_has_no_files(files, folder):
 def test_hole_of_a_process_takes_no_space_and_zeros_of_a_simulated_container_do(files, volume, folder):
     with (folder / "database").open("wb") as file:
         file.truncate(1 << 30)
-    assert volume.used < 1 << 20
+    assert volume.inodes.used < 1 << 20
     files.write("/data/zeros", b"", zeros=1 << 30)
-    assert (1 << 30) <= volume.used < (1 << 30) + (1 << 20)
+    assert (1 << 30) <= volume.inodes.used < (1 << 30) + (1 << 20)
     files.rename("/data/zeros", "/data/moved")
-    assert volume.used >= 1 << 30
+    assert volume.inodes.used >= 1 << 30
     files.remove("/data/moved")
-    assert volume.used < 1 << 20
+    assert volume.inodes.used < 1 << 20

@@ -10,7 +10,7 @@ container.
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from posixpath import join
@@ -20,13 +20,8 @@ from msgspec.structs import replace
 
 from mockube.container_runtime.simulated.shell import limits
 from mockube.container_runtime.simulated.shell.access import SET_GROUP, STICKY
-from mockube.container_runtime.simulated.shell.filesystem import (
-    FileEntry,
-    FileError,
-    FileSystem,
-    NoSpace,
-    NoSuchFile,
-)
+from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry, FileError, NoSpace, NoSuchFile
+from mockube.container_runtime.simulated.shell.vfs.inodes import InodeTable
 
 from .machine_folder import IS_ROOT, MachineFolder
 
@@ -49,15 +44,18 @@ _Identity = tuple[int, int, int, int]
 """The inode, the owner, the group and the mode of a file of this machine."""
 
 
-class FolderFileSystem(FileSystem):
+class FolderInodes(InodeTable):
+    """The inodes of a volume in a folder of this machine."""
+
     is_folder = True
 
     def __init__(
         self, folder: MachineFolder, root: FileEntry, source: tuple[str, str] = ("overlay", "overlay")
     ) -> None:
         """`root` has the owner and the mode of the folder itself, which exists; `source` is that of the files that move into it."""
+        super().__init__()
         self.folder = folder
-        self._source = source
+        self.source = source
         self._type = root.file_system
         self._zeros_of: dict[str, int] = {}
         """The zeros at the ends of files that a simulated container has written, which are holes on this machine."""
@@ -65,23 +63,14 @@ class FolderFileSystem(FileSystem):
         """The fingerprint when the contents were noted for the last time."""
         self._noted: dict[str, tuple[_Identity, _Noted]] = {}
         """What files have that this machine does not give them, with what they have there: what a process changes counts."""
-        super().__init__(root=root)
+        self.entries = _Entries(self)
         self._apply("/", root)
-        self._entries = _Entries(self)  # type: ignore[assignment]  # It is only read: `_set` and `_delete` write.
-
-    def report_changes(self, on_change: Callable[[], None]) -> None:
-        """Call a function after each change by a simulated container."""
-        self._on_change = on_change
 
     @property
-    def source(self) -> tuple[str, str]:
-        return self._source
-
-    @property
-    def _has_links(self) -> bool:
+    def has_links(self) -> bool:
         return True  # Nobody counts those that processes make.
 
-    def _may_have_links(self, path: str) -> bool:
+    def may_have_links(self, path: str) -> bool:
         del path
         return True
 
@@ -127,13 +116,13 @@ class FolderFileSystem(FileSystem):
             modified=status.st_mtime,
         )
 
-    def _load(self, path: str, entry: FileEntry) -> FileEntry:
+    def load(self, path: str, entry: FileEntry) -> FileEntry:
         if entry.is_unkept:
             raise FileError("File too large")
         data = self.folder.read(path, limits.MAX_FILE_BYTES)
         return replace(entry, data=data, zeros=0, is_on_disk=False)
 
-    def _names(self, path: str) -> frozenset[str]:
+    def names(self, path: str) -> frozenset[str]:
         try:
             return frozenset(self.folder.names(path))
         except FileError:
@@ -148,32 +137,25 @@ class FolderFileSystem(FileSystem):
     def used(self) -> int:
         """The bytes of all files, but for those beyond a large number of files."""
         used = 0
-        for path in islice(self._walk_all("/"), _MAX_COUNTED):
+        for path in islice(self.paths(), _MAX_COUNTED):
             with suppress(FileError):
                 status = self.folder.stat(path)
-                used += 0 if stat.S_ISDIR(status.st_mode) else self._bytes_on_disk(path, status)
+                used += _bytes_on_disk(status, self._zeros_of.get(path, 0))
         return used
-
-    def _bytes_on_disk(self, path: str, status: os.stat_result) -> int:
-        """Return what a file takes: a process may have made a large one that is mostly a hole."""
-        size = status.st_size
-        if size <= MAX_READ_AT_ONCE:
-            return size
-        return min(size, status.st_blocks * 512 + self._zeros_of.get(path, 0))
 
     @property
     def in_memory(self) -> bool:
         return self._type == "tmpfs"
 
-    def _free(self) -> int:
-        if self.capacity is not None:
-            return super()._free()
-        return min(self.disk_size, self.folder.free_bytes())
+    def free(self) -> int:
+        if self.quota.capacity is not None:
+            return super().free()
+        return min(self.quota.size, self.folder.free_bytes())
 
     def fingerprint(self) -> int:
         """Return a number that changes with the files: of their paths, sizes and times."""
         marks = []
-        for path in islice(self._walk_all("/"), _MAX_COUNTED):
+        for path in islice(self.paths(), _MAX_COUNTED):
             with suppress(FileError):
                 status = self.folder.stat(path)
                 marks.append((path, status.st_size, status.st_mtime_ns, status.st_mode))
@@ -181,18 +163,18 @@ class FolderFileSystem(FileSystem):
 
     # --- writing
 
-    def _set(self, path: str, entry: FileEntry) -> None:
+    def set(self, path: str, entry: FileEntry) -> None:
         old = self.read_entry(path)
         is_folder = old is not None and old.is_directory and entry.is_directory
         if not is_folder:
             self._write(path, entry, old)
         self._apply(path, entry)
-        self._report_change()
+        self.report_change()
 
     def set_attributes(self, path: str, entry: FileEntry) -> None:
         # The data are not written again: a process may have changed them meanwhile.
         self._apply(path, entry)
-        self._report_change()
+        self.report_change()
 
     def _write(self, path: str, entry: FileEntry, old: FileEntry | None) -> None:
         if entry.is_unkept or entry.is_on_disk:  # Its data are not here: other ones would be a lie.
@@ -212,12 +194,12 @@ class FolderFileSystem(FileSystem):
         self.folder.write(path, entry.data or b"", entry.zeros)
         self._note_zeros(path, entry.disk_zeros)
 
-    def _append(self, path: str, added: FileEntry) -> None:
+    def append(self, path: str, added: FileEntry) -> None:
         self._require_space(added.size)
         self.folder.write(path, added.data or b"", added.zeros, append=True)
         self._note_zeros(path, self._zeros_of.get(path, 0) + added.disk_zeros)
         self.folder.change(path, user=-1, group=-1, mode=None, modified=added.modified)
-        self._report_change()
+        self.report_change()
 
     def _note_zeros(self, path: str, zeros: int) -> None:
         self._zeros_of.pop(path, None)
@@ -225,7 +207,7 @@ class FolderFileSystem(FileSystem):
             self._zeros_of[path] = zeros
 
     def _require_space(self, more: int) -> None:
-        if more > 0 and self.capacity is not None and self.used + more > self.capacity:
+        if more > 0 and self.quota.capacity is not None and self.used + more > self.quota.capacity:
             raise NoSpace
 
     def _apply(self, path: str, entry: FileEntry) -> None:
@@ -240,23 +222,20 @@ class FolderFileSystem(FileSystem):
         if noted != present:
             self._noted[path] = _identity(status), noted
 
-    def _delete(self, path: str) -> None:
+    def delete(self, path: str) -> None:
         self.folder.remove(path)
         self._noted.pop(path, None)
         self._zeros_of.pop(path, None)
-        self._report_change()
+        self.report_change()
 
-    def _rename(self, path: str, target: str) -> None:
+    def rename(self, path: str, target: str) -> bool:
         self.folder.rename(path, target)
         below = f"{path}/"
         for noted in [each for each in self._noted if each == path or each.startswith(below)]:
             self._noted[target + noted[len(path) :]] = self._noted.pop(noted)
         self._note_zeros(target, self._zeros_of.pop(path, 0))
-        self._report_change()
-
-    def _report_change(self) -> None:
-        if self._on_change is not None:
-            self._on_change()
+        self.report_change()
+        return True
 
     # --- all files
 
@@ -273,18 +252,18 @@ class FolderFileSystem(FileSystem):
         return tuple(lost)
 
     def replace_contents(self, entries: Mapping[str, FileEntry]) -> None:
-        on_change, self._on_change = self._on_change, None
-        for path in sorted(self._entries, key=len, reverse=True):
+        on_change, self.on_change = self.on_change, None
+        for path in sorted(self.entries, key=len, reverse=True):
             if path != "/":
                 # A process may have removed it, or put something into it.
                 with suppress(FileError):
-                    self._delete(path)
+                    self.delete(path)
         self.fill(entries)
-        self._on_change = on_change
+        self.on_change = on_change
 
     def entries_with_data(self, limit: int) -> tuple[dict[str, FileEntry], tuple[str, ...]]:
         """Return all files up to `limit` bytes, the smallest ones first, and the paths of the others."""
-        paths = islice(self._walk_all("/"), limits.MAX_FILES)
+        paths = islice(self.paths(), limits.MAX_FILES)
         found = {path: entry for path in paths if (entry := self.read_entry(path)) is not None}
         loaded, left_out = dict[str, FileEntry](), []
         for path, entry in sorted(found.items(), key=lambda item: (item[1].size, item[0])):
@@ -292,7 +271,7 @@ class FolderFileSystem(FileSystem):
             try:
                 if limit < 0:
                     raise NoSpace
-                loaded[path] = self._load(path, entry) if entry.is_on_disk else entry
+                loaded[path] = self.load(path, entry) if entry.is_on_disk else entry
             except FileError:
                 left_out.append(path)
         return {path: loaded[path] for path in found if path in loaded}, tuple(sorted(left_out))
@@ -312,6 +291,14 @@ def _identity(status: os.stat_result) -> _Identity:
     return status.st_ino, status.st_uid, status.st_gid, status.st_mode
 
 
+def _bytes_on_disk(status: os.stat_result, zeros: int) -> int:
+    """Return what a file takes that ends with zeros of a simulated container: a process may have made a large one that is mostly a hole."""
+    if stat.S_ISDIR(status.st_mode):
+        return 0
+    size = status.st_size
+    return size if size <= MAX_READ_AT_ONCE else min(size, status.st_blocks * 512 + zeros)
+
+
 def _mode_on_machine(entry: FileEntry) -> int:
     """Return the mode of a file of this machine: no program gets the rights of its owner, and this process can use it."""
     mode = entry.mode & 0o777
@@ -325,7 +312,7 @@ def _mode_on_machine(entry: FileEntry) -> int:
 class _Entries(Mapping[str, FileEntry]):
     """The entries of a file system by path, each of which is read when it is asked for."""
 
-    def __init__(self, files: FolderFileSystem) -> None:
+    def __init__(self, files: FolderInodes) -> None:
         self._files = files
 
     def __getitem__(self, path: str) -> FileEntry:
@@ -338,7 +325,7 @@ class _Entries(Mapping[str, FileEntry]):
         return isinstance(path, str) and self._files.read_entry(path) is not None
 
     def __iter__(self) -> Iterator[str]:
-        return self._files._walk_all("/")  # noqa: SLF001 - one thing in two classes
+        return self._files.paths()
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
