@@ -31,7 +31,7 @@ FOLDER = "findings"
 
 def add_flags(parser: CommandParser) -> None:
     parser.usage = f"{parser.prog} [FLAG ...] SCENARIO -- CMD [ARG ...]"
-    parser.epilog = "The exit code is 1 if something was found, or if a plan to replay did not take place, and 2 if there was no exploration. docs/guides/explore.md describes scenarios and findings."
+    parser.epilog = "The exit code is 1 if something was found, or if a plan to replay did not take place, and 2 if there was no exploration. docs/reference/explore.md describes scenarios and findings."
     parser.add_argument(
         "--budget", type=seconds, metavar="TIME", help="begin no plan after this time, such as 60s or 10m"
     )
