@@ -18,6 +18,7 @@ from .network.open_sockets import OPEN_SOCKETS, OpenSockets
 from .shell.process import CommandStart, Effect, Host, Input, NetworkCall, Output, Run, Sleep, UnknownProgram
 from .shell.syntax import ShellSyntaxError
 from .shell.vfs.file_system import FileSystem
+from .shell.vfs.mount_table import MountedFiles
 from .work_turns import SLICE, Turn
 
 _FEW_COMMANDS = 5
@@ -268,7 +269,7 @@ async def _apply_effect(
 class VolumeCharge(NamedTuple):
     """What counts the growth of volumes in memory as memory of a container."""
 
-    volumes: Sequence[FileSystem]
+    volumes: Sequence[MountedFiles]
     charge: Callable[[int], None]
 
 

@@ -26,7 +26,7 @@ from .shell.memory import OutOfMemory
 from .shell.process import NSENTER, UnknownProgram
 from .shell.syntax import ShellSyntaxError
 from .shell.vfs.file_entry import FileError
-from .shell.vfs.file_system import FileSystem
+from .shell.vfs.mount_table import MountedFiles
 from .terminal import with_terminal
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class SimulatedMachines:
         return _NOT_FOUND
 
     def machine_for(
-        self, pod: ReadOnlyTree, container: ReadOnlyTree, way: str, root: FileSystem | None
+        self, pod: ReadOnlyTree, container: ReadOnlyTree, way: str, root: MountedFiles | None
     ) -> "Host | None":
         """Return the machine of the node of a pod for chroot to `root`, or for nsenter; None if the container may not enter it."""
         from .node.node_host import node_host  # noqa: PLC0415 - rarely used

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from mockube.apimachinery.tree import ReadOnlyTree
 from mockube.container_runtime.simulated.shell.access import SET_GROUP
 from mockube.container_runtime.simulated.shell.vfs.file_entry import FileEntry
-from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
+from mockube.container_runtime.simulated.shell.vfs.mount_table import MountedFiles
 from mockube.container_runtime.simulated.shell.vfs.path_walk import tree_entries
 
 _FILE: Final = 0o660
@@ -37,7 +37,7 @@ def fs_group_of(pod: ReadOnlyTree, volume: ReadOnlyTree, persistent_volume: Read
     return FsGroup(number, context.get("fsGroupChangePolicy") == "OnRootMismatch")
 
 
-def give(files: FileSystem, folder: str, group: FsGroup) -> None:
+def give(files: MountedFiles, folder: str, group: FsGroup) -> None:
     """Give all that is in a folder to a group."""
     entries: Mapping[str, FileEntry] = dict(tree_entries(files, folder))
     root = entries.get(folder)

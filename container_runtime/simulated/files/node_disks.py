@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from mockube.container_runtime.simulated.shell.node_disk import NodeDisk
 from mockube.container_runtime.simulated.shell.vfs.file_system import FileSystem
+from mockube.container_runtime.simulated.shell.vfs.mount_table import MountedFiles
 
 from .writable import FilesOfPod
 
@@ -27,7 +28,7 @@ class NodeDisks:
         """By node: a disk exists as long as a file system is on it."""
         self._pods: WeakKeyDictionary[NodeDisk, WeakSet[FilesOfPod]] = WeakKeyDictionary()
 
-    def place(self, node: str, size: int, pod: FilesOfPod, file_systems: Iterable[FileSystem]) -> None:
+    def place(self, node: str, size: int, pod: FilesOfPod, file_systems: Iterable[MountedFiles]) -> None:
         """Put file systems of a pod onto the disk of its node, unless they are in memory or have a size of their own."""
         disk = self._disks.get(node)
         if disk is None:

@@ -20,6 +20,7 @@ from .gnu_messages import gnu_words
 from .memory import Memory
 from .messages import WordedError
 from .vfs.file_system import FileSystem
+from .vfs.mount_table import MountedFiles
 
 
 class Output(Struct, frozen=True):
@@ -294,7 +295,7 @@ class Host(Struct, kw_only=True):
     """The variables that a program gets that enters the machine."""
     is_node: bool = False
     """Whether it is the machine of a node itself."""
-    enter_node: "Callable[[str, FileSystem | None], Host | None]" = lambda *_: None
+    enter_node: "Callable[[str, MountedFiles | None], Host | None]" = lambda *_: None
     """Returns the machine of the node for chroot to files, or for nsenter; None if the container may not enter it."""
     find_server: Callable[[], RunningServer | None] = lambda: None
     """Returns the server that a program of the container starts or reloads; None where nobody can connect to it."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from posixpath import dirname
-from typing import TYPE_CHECKING
 
 from mockube.container_runtime.simulated.shell.access import (
     READ,
@@ -16,11 +15,8 @@ from mockube.container_runtime.simulated.shell.access import (
 
 from .file_entry import AccessDenied, FileEntry, FileError, NoSuchFile, OperationNotPermitted, ReadOnly
 from .image_folders import guessed_folder
-from .mount_table import MountTable
+from .mount_table import MountedFiles, MountTable, Place
 from .path_walk import walk_tree
-
-if TYPE_CHECKING:
-    from .file_system import FileSystem, Place
 
 
 class FileRights:
@@ -64,7 +60,7 @@ class FileRights:
         """Return the entry of a folder, also of one that the image may have."""
         return self._mounts.lookup(path) or guessed_folder(path)
 
-    def check_writable(self, path: str, place: "Place", old: FileEntry | None) -> None:
+    def check_writable(self, path: str, place: Place, old: FileEntry | None) -> None:
         """Raise an error if the user may not write a file, or create it; a folder that the image may have is created."""
         inodes, unknown = place.files.inodes, place.files.unknown
         parent = inodes.entries.get(dirname(place.path))
@@ -84,7 +80,7 @@ class FileRights:
             if not (self.may(parent, WRITE | SEARCH) if old is None else self.may(old, WRITE)):
                 raise AccessDenied
 
-    def check_removable(self, path: str, place: "Place", entry: FileEntry) -> None:
+    def check_removable(self, path: str, place: Place, entry: FileEntry) -> None:
         """Raise an error if the user may not remove a file from its folder."""
         if place.read_only:
             raise ReadOnly
@@ -98,7 +94,7 @@ class FileRights:
         if folder.mode & STICKY and not is_owner and not self.user.has("FOWNER"):
             raise OperationNotPermitted
 
-    def check_contents(self, files: "FileSystem", path: str) -> Iterator[None]:
+    def check_contents(self, files: MountedFiles, path: str) -> Iterator[None]:
         """Raise an error if the user may not empty a folder, or one of its folders; in many steps."""
         if self.overrides:
             return

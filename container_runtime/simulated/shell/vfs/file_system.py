@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from posixpath import dirname
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -13,17 +12,9 @@ from .file_entry import FileEntry, FileError, IsFolder, NameTooLong, NoSuchFile,
 from .file_rights import FileRights
 from .image_folders import EMPTY_FOLDERS, ImagePlaces, guessed_folder
 from .inodes import Inodes, InodeTable
-from .mount_table import Mount, MountTable, WriteProtection
+from .mount_table import Mount, MountTable, Place, WriteProtection
 from .path_walk import is_below_file, resolve, resolve_parent, walk_tree
 from .unknown_files import UnknownFiles
-
-
-class Place(NamedTuple):
-    """Where a path is: in the file system of the container, or in that of a mount."""
-
-    files: "FileSystem"
-    path: str
-    read_only: bool
 
 
 class FileSystem:

@@ -1,17 +1,14 @@
 """The mounts of a container: which file system holds a path, and where it can only be read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from posixpath import basename, dirname
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from .file_entry import FileEntry
 from .inodes import Inodes, InodeTable
-
-if TYPE_CHECKING:
-    from .file_system import FileSystem
 
 PROC: Final = "/proc"
 ROOT_LINK: Final = "/root"
@@ -21,10 +18,45 @@ WriteProtection: TypeAlias = tuple[tuple[str, bool], ...]
 """Paths, the longest first, with whether what is there can only be read; what is at no path can be written."""
 
 
+class PossibleFolders(Protocol):
+    """What a file system may have beside its entries."""
+
+    is_partial: bool
+
+    def may_have_folder(self, path: str, /) -> bool: ...
+
+
+class MountedFiles(Protocol):
+    """A file system at a path of another one."""
+
+    @property
+    def inodes(self) -> InodeTable: ...
+
+    @property
+    def mounts(self) -> "MountTable": ...
+
+    @property
+    def unknown(self) -> PossibleFolders: ...
+
+    def place(self, path: str, /) -> "Place": ...
+
+    def find_entry(self, path: str, /) -> FileEntry: ...
+
+    def names(self, path: str, /) -> Collection[str]: ...
+
+
+class Place(NamedTuple):
+    """Where a path is: in the file system of the container, or in that of a mount."""
+
+    files: MountedFiles
+    path: str
+    read_only: bool
+
+
 class Mount(Struct, frozen=True, kw_only=True):
     """A mount of another file system, or of a part of it, which several containers may share."""
 
-    files: "FileSystem"
+    files: MountedFiles
     inner: str = ""
     """The path of the part: empty for the whole, or a path with a leading slash."""
     read_only: bool = False
@@ -126,7 +158,7 @@ class MountTable:
             self.inodes.delete(path)
         self.put_all(files)
 
-    def replace(self, old: "FileSystem", new: "FileSystem") -> None:
+    def replace(self, old: MountedFiles, new: MountedFiles) -> None:
         """Mount another file system wherever one is mounted."""
         for path, mount in self.by_path.items():
             if mount.files is old:

@@ -2,13 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from posixpath import basename, dirname, join, normpath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from .file_entry import AccessDenied, FileEntry, FileError, NameTooLong
-from .mount_table import ROOT_LINK, MountTable
-
-if TYPE_CHECKING:
-    from .file_system import FileSystem
+from .mount_table import ROOT_LINK, MountedFiles, MountTable
 
 MAX_LINKS: Final = 40
 """The maximum number of symbolic links in the resolution of a path."""
@@ -50,7 +47,7 @@ def resolve_parent(mounts: MountTable, path: str) -> str:
     return join(resolve(mounts, dirname(path)), name) if name else path
 
 
-def walk_tree(files: "FileSystem", path: str, may_list: Callable[[str], bool] | None = None) -> Iterator[str]:
+def walk_tree(files: MountedFiles, path: str, may_list: Callable[[str], bool] | None = None) -> Iterator[str]:
     """Yield the path and all paths below it, each directory before its contents, which `may_list` allows to list."""
     remaining = [path]
     processes = files.mounts.processes
@@ -63,7 +60,7 @@ def walk_tree(files: "FileSystem", path: str, may_list: Callable[[str], bool] | 
             remaining += [f"{folder}{name}" for name in sorted(files.names(current), reverse=True)]
 
 
-def tree_entries(files: "FileSystem", path: str) -> Iterator[tuple[str, FileEntry]]:
+def tree_entries(files: MountedFiles, path: str) -> Iterator[tuple[str, FileEntry]]:
     """Yield a path and all paths below it with their entries, whatever the user's rights."""
     if files.mounts.lookup(path) is not None:
         for each in walk_tree(files, path):
